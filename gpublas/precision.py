@@ -1,0 +1,64 @@
+"""The four precisions of BLAS, and how a generic routine gets its typed names."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Precision:
+    """One element type: its BLAS prefix letter, dtype, and the dtype of its real part."""
+
+    prefix: str
+    dtype: np.dtype
+    real: np.dtype
+
+    @property
+    def is_complex(self) -> bool:
+        return self.dtype != self.real
+
+    @property
+    def eps(self) -> float:
+        """Distance from 1 to the next number."""
+        return float(np.finfo(self.real).eps)
+
+    def __repr__(self) -> str:
+        return f"Precision({self.prefix})"
+
+
+def _precision(prefix: str, dtype: type, real: type) -> Precision:
+    return Precision(prefix, np.dtype(dtype), np.dtype(real))
+
+
+S = _precision("s", np.float32, np.float32)
+D = _precision("d", np.float64, np.float64)
+C = _precision("c", np.complex64, np.float32)
+Z = _precision("z", np.complex128, np.float64)
+
+PRECISIONS = (S, D, C, Z)
+BY_DTYPE = {precision.dtype: precision for precision in PRECISIONS}
+
+
+def typed(generic: Callable, precision: Precision) -> Callable:
+    """The routine for one precision: `generic` with its first parameter bound and dropped from the signature.
+
+    The name, signature and docstring are those a user looks up: `typed(_gemm, S)` is `sgemm(opA, ...)`.
+    """
+    routine = precision.prefix + generic.__name__.strip("_")
+
+    @functools.wraps(generic)
+    def bound(*args, **kwargs):
+        return generic(precision, *args, **kwargs)
+
+    signature = inspect.signature(generic)
+    parameters = list(signature.parameters.values())[1:]
+    bound.__name__ = bound.__qualname__ = routine
+    bound.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    bound.__doc__ = (generic.__doc__ or "").replace("{p}", precision.prefix).replace("{dtype}", precision.dtype.name)
+    del bound.__wrapped__  # type: ignore[attr-defined]
+    return bound
