@@ -1,0 +1,1 @@
+"""What tests share, here and downstream: the PTX executor (gpublas.testing.ptx)."""
