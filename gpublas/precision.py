@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,21 +43,27 @@ PRECISIONS = (S, D, C, Z)
 BY_DTYPE = {precision.dtype: precision for precision in PRECISIONS}
 
 
-def typed(generic: Callable, precision: Precision) -> Callable:
+def typed(generic: Callable, precision: Precision | None) -> Callable:
     """The routine for one precision: `generic` with its first parameter bound and dropped from the signature.
 
-    The name, signature and docstring are those a user looks up: `typed(_gemm, S)` is `sgemm(opA, ...)`.
+    The name, signature and docstring are those a user looks up: `typed(_gemm, S)` is `sgemm(opA, ...)`. With None,
+    the routine picks the precision by the dtype of its first array: `typed(_gemm, None)` is `gemm(opA, ...)`.
     """
-    routine = precision.prefix + generic.__name__.strip("_")
+    prefix = precision.prefix if precision else ""
+    routine = prefix + generic.__name__.strip("_")
 
-    @functools.wraps(generic)
     def bound(*args, **kwargs):
         return generic(precision, *args, **kwargs)
 
     signature = inspect.signature(generic)
-    parameters = list(signature.parameters.values())[1:]
     bound.__name__ = bound.__qualname__ = routine
-    bound.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    bound.__doc__ = (generic.__doc__ or "").replace("{p}", precision.prefix).replace("{dtype}", precision.dtype.name)
-    del bound.__wrapped__  # type: ignore[attr-defined]
+    bound.__module__ = generic.__module__
+    bound.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=list(signature.parameters.values())[1:])
+    words = {"{p}": prefix or "?", "{dtype}": precision.dtype.name if precision else "one of the four element types",
+             "{example}": f"np.{precision.dtype.name if precision else 'float64'}", "{name}": f"gpublas.{routine}"}
+    text = generic.__doc__ or ""
+    for word, value in words.items():
+        text = text.replace(word, value)
+    bound.__doc__ = text
     return bound

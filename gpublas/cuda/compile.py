@@ -125,7 +125,7 @@ def _compile(factory, parameters, capability):
     except ImportError as error:
         raise UnsupportedError(f"compiling GPU kernels needs numba-cuda ({error}); "
                                'pip install "gpublas[cuda13]" adds it') from error
-    from ..testing.ptx.frontend import compile_ptx
+    from .frontend import compile_ptx
 
     source = factory(*parameters)
     kinds = {"i": types.int32, "l": types.int64, "I": types.uint32, "L": types.uint64, "f": types.float32,

@@ -1,0 +1,282 @@
+"""The one file that knows foreign arrays: NumPy, DLPack, __cuda_array_interface__, and their libraries' streams.
+
+`describe(obj)` turns any of them into an `Array`: an address, a shape, strides, an element type and a place.
+Nothing is copied and nothing is read; the Array keeps the owner of the memory alive.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any
+
+import numpy as np
+
+HOST = "host"
+
+
+class Array:
+    """A described array.
+
+    pointer: address of element (0, ..., 0). shape, strides: per axis, strides in bytes, of any sign. dtype: element
+    type in native byte order. writeable: whether an output may be stored here. place: "host", "cuda:0" ... or
+    "executor". owner: what keeps the memory alive, the caller's object where there is one.
+    """
+
+    __slots__ = ("dtype", "owner", "place", "pointer", "shape", "strides", "writeable")
+
+    def __init__(self, pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype,
+                 writeable: bool, place: str, owner: Any):
+        self.pointer, self.shape, self.strides, self.dtype = pointer, shape, strides, dtype
+        self.writeable, self.place, self.owner = writeable, place, owner
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a compact copy."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Strides in elements; `is_regular` says whether that is exact."""
+        itemsize = self.dtype.itemsize
+        return tuple(stride // itemsize for stride in self.strides)
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether every element lies at a multiple of its own size from the start, itself so aligned.
+
+        Kernels address such arrays directly; others (fields of packed records, say) go through a compact copy.
+        """
+        itemsize = self.dtype.itemsize
+        return self.pointer % itemsize == 0 and not any(stride % itemsize for stride in self.strides)
+
+    def bounds(self) -> tuple[int, int]:
+        """First byte, and one past the last byte, that the elements occupy; equal when there are none."""
+        low = high = self.pointer
+        for extent, stride in zip(self.shape, self.strides, strict=True):
+            if extent == 0:
+                return self.pointer, self.pointer
+            if stride < 0:
+                low += (extent - 1) * stride
+            else:
+                high += (extent - 1) * stride
+        return low, high + self.dtype.itemsize
+
+    @property
+    def ndarray(self) -> np.ndarray:
+        """The memory as a NumPy array: to be read or written only where place is the host (or the executor)."""
+        if type(self.owner) is np.ndarray and self.place == HOST:
+            return self.owner
+        return _wrap(self)
+
+    def overlaps(self, other: Array) -> bool:
+        """Whether the two have a byte in common; when that is too hard to say, whether they may have."""
+        low, high = self.bounds()
+        other_low, other_high = other.bounds()
+        if self.place != other.place or high <= other_low or other_high <= low or low == high \
+                or other_low == other_high:
+            return False
+        try:
+            return np.shares_memory(_wrap(self), _wrap(other), max_work=100_000)
+        except np.exceptions.TooHardError:
+            return True
+
+    def may_repeat(self) -> bool:
+        """Whether two indices may name the same element, as in a broadcast view.
+
+        Sorted by stride, each axis of a view without repeats (in practice) steps over all that the smaller ones span.
+        """
+        span = self.dtype.itemsize
+        for stride, extent in sorted((abs(stride), extent) for extent, stride in
+                                     zip(self.shape, self.strides, strict=True) if extent != 1):
+            if stride < span and extent:
+                return True
+            span += stride * (extent - 1)
+        return False
+
+    def __repr__(self) -> str:
+        return f"Array({self.shape}, {self.dtype}, {self.place}, strides={self.strides})"
+
+
+class _Interface:
+    """An object whose array interface is a described array; NumPy reads the interface, not the memory."""
+
+    def __init__(self, array: Array):
+        self.owner = array.owner
+        self.__array_interface__ = {
+            "version": 3, "data": (array.pointer, not array.writeable), "shape": array.shape,
+            "strides": array.strides, "typestr": array.dtype.str}
+
+
+def _wrap(array: Array) -> np.ndarray:
+    if array.size == 0:
+        return np.empty(array.shape, array.dtype)
+    return np.asarray(_Interface(array))
+
+
+def describe(obj: Any) -> Array | None:
+    """The Array behind an object, or None when it is no array that can be used in place.
+
+    NumPy arrays (masked arrays are refused: their mask would be lost), anything with `__cuda_array_interface__`
+    (versions 2 and 3) or `__dlpack__`. Lists and scalars are not arrays.
+    """
+    if type(obj) is np.ndarray or (isinstance(obj, np.ndarray) and not isinstance(obj, np.ma.MaskedArray)):
+        return Array(obj.ctypes.data, obj.shape, obj.strides, obj.dtype, obj.flags.writeable, HOST, obj)
+    if isinstance(obj, (np.generic, np.ndarray)):
+        return None
+    interface = getattr(obj, "__cuda_array_interface__", None)
+    if interface is not None:
+        return _from_interface(obj, interface)
+    if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
+        return _from_dlpack(obj)
+    return None
+
+
+def _compact_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    strides, step = [], itemsize
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def _from_interface(obj: Any, interface: dict) -> Array:
+    """https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html, versions 2 and 3."""
+    if interface.get("mask") is not None:
+        raise TypeError("__cuda_array_interface__ with a mask: masked arrays are not supported")
+    dtype = np.dtype(interface["typestr"])
+    shape = tuple(int(extent) for extent in interface["shape"])
+    pointer, readonly = interface["data"]
+    strides = interface.get("strides")
+    strides = tuple(strides) if strides is not None else _compact_strides(shape, dtype.itemsize)
+    place = getattr(obj, "__gpublas_place__", None) or _cuda_place(obj, pointer)
+    return Array(int(pointer or 0), shape, strides, dtype, not readonly, place, obj)
+
+
+def _cuda_place(obj: Any, pointer: int | None) -> str:
+    """The device an array lives on: its own word for it, else the driver's."""
+    device = getattr(obj, "device", None)
+    number = getattr(device, "index", None)  # PyTorch
+    if number is None:
+        number = getattr(device, "id", None)  # CuPy
+    if number is None and pointer:
+        from .cuda import driver
+
+        number = driver.device_of(pointer)
+    return f"cuda:{int(number or 0)}"
+
+
+class _DLDevice(ctypes.Structure):
+    _fields_ = (("kind", ctypes.c_int32), ("number", ctypes.c_int32))
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = (("data", ctypes.c_void_p), ("device", _DLDevice), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
+                ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64))
+
+
+class _DLVersioned(ctypes.Structure):
+    _fields_ = (("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
+                ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _DLTensor))
+
+
+_DL_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
+_DL_CUDA, _DL_CUDA_MANAGED, _DL_HOST_KINDS = 2, 13, (1, 3)  # 3: pinned host memory
+_DL_READ_ONLY = 1
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+_capsule_valid = ctypes.pythonapi.PyCapsule_IsValid
+_capsule_valid.restype, _capsule_valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
+
+
+def _from_dlpack(obj: Any) -> Array | None:
+    """https://dmlc.github.io/dlpack/latest: the capsule is only read, and its own destructor frees it."""
+    kind, number = obj.__dlpack_device__()
+    # On a GPU the call runs on the array's own current stream (see current_stream): -1 asks for no synchronisation.
+    options: dict[str, Any] = {"stream": -1} if kind in (_DL_CUDA, _DL_CUDA_MANAGED) else {}
+    try:
+        capsule = obj.__dlpack__(max_version=(1, 0), **options)
+    except TypeError:  # written before DLPack 1.0
+        capsule = obj.__dlpack__(**options)
+    if _capsule_valid(capsule, b"dltensor_versioned"):
+        versioned = _DLVersioned.from_address(_capsule_pointer(capsule, b"dltensor_versioned"))
+        tensor, writeable = versioned.tensor, not versioned.flags & _DL_READ_ONLY
+    else:
+        tensor, writeable = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor")), True
+    if kind in _DL_HOST_KINDS:
+        place = HOST
+    elif kind in (_DL_CUDA, _DL_CUDA_MANAGED):
+        place = f"cuda:{number}"
+    else:
+        return None
+    code = _DL_KINDS.get(tensor.code)
+    if code is None or tensor.lanes != 1:
+        raise TypeError(f"DLPack element type (code {tensor.code}, {tensor.bits} bits, {tensor.lanes} lanes) "
+                        "is not supported")
+    dtype = np.dtype(f"{code}{tensor.bits // 8}" if code != "b" else np.bool_)
+    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
+    if tensor.strides:
+        strides = tuple(tensor.strides[axis] * dtype.itemsize for axis in range(tensor.ndim))
+    else:
+        strides = _compact_strides(shape, dtype.itemsize)
+    return Array((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, writeable, place, (obj, capsule))
+
+
+def _library(obj: Any) -> str:
+    return type(obj).__module__.partition(".")[0]
+
+
+def current_stream(obj: Any) -> int | None:
+    """The handle of the stream that obj's library would use now; None where the library has no such notion."""
+    if isinstance(obj, tuple):
+        obj = obj[0]
+    library = _library(obj)
+    if library == "torch":
+        import torch
+
+        return torch.cuda.current_stream(obj.device).cuda_stream
+    if library == "cupy":
+        import cupy
+
+        return cupy.cuda.get_current_stream().ptr
+    interface = getattr(obj, "__cuda_array_interface__", None) or {}
+    stream = interface.get("stream")
+    return None if stream is None else {1: 1, 2: 2}.get(stream, stream)
+
+
+def empty(like: Any, shape: tuple[int, ...], dtype: np.dtype, order: str = "C") -> Any:
+    """A new array of the library, and on the device, of `like`; contents undefined. order: "C" or "F"."""
+    shape, dtype = tuple(shape), np.dtype(dtype)
+    make = getattr(like, "__gpublas_empty__", None)
+    if make is not None:
+        return make(shape, dtype, order)
+    library = _library(like)
+    if isinstance(like, np.ndarray):
+        return np.empty(shape, dtype, order=order)  # type: ignore[call-overload]
+    if library == "cupy":
+        return sys.modules["cupy"].empty(shape, dtype, order=order)
+    if library == "torch":
+        torch = sys.modules["torch"]
+        extents = shape if order == "C" else shape[::-1]
+        tensor = torch.empty(extents, dtype=getattr(torch, dtype.name), device=like.device)
+        return tensor if order == "C" else tensor.permute(*reversed(range(len(shape))))
+    if library == "numba":
+        from numba import cuda
+
+        return cuda.device_array(shape, dtype, order=order)
+    raise TypeError(f"cannot make a new array for {type(like).__module__}.{type(like).__qualname__}: "
+                    "pass the output explicitly")

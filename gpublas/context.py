@@ -1,0 +1,393 @@
+"""Which device serves a call, and what that call needs from it: stream, workspace, arrays in the right place."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar, Token
+from typing import Any, Protocol
+
+import numpy as np
+
+from . import arrays
+from .arrays import HOST, Array
+from .checks import Argument
+from .errors import ArgumentError, DeviceError, OutOfMemoryError
+
+log = logging.getLogger("gpublas")
+PRECISION_MODES = ("ieee",)
+
+
+class Device(Protocol):
+    """What runs kernels: the CUDA driver or the PTX executor. The CPU device has a kind and a name, no kernels."""
+
+    kind: str
+    name: str
+    place: str
+    capability: tuple
+    reads_host_memory: bool
+
+    def allocate(self, nbytes: int, stream: Any) -> Any: ...
+    def upload(self, host: np.ndarray, pointer: int, stream: Any) -> None: ...
+    def download(self, pointer: int, host: np.ndarray, stream: Any) -> None: ...
+    def stream(self, handle: int | None) -> Any: ...
+    def launch(self, kernel: Any, grid: tuple[int, int, int], arguments: tuple, stream: Any,
+               memory: list[tuple[int, int]]) -> None: ...
+    def synchronize(self, stream: Any) -> None: ...
+
+
+class HostBuffer:
+    """Workspace on the host: `pointer` is 256-byte aligned."""
+
+    def __init__(self, nbytes: int):
+        try:
+            self.memory = np.empty(nbytes + 256, np.uint8)
+        except MemoryError as error:
+            raise OutOfMemoryError(nbytes) from error
+        self.nbytes = nbytes
+        self.offset = -self.memory.ctypes.data % 256
+        self.pointer = self.memory.ctypes.data + self.offset
+
+    def bytes(self) -> np.ndarray:
+        return self.memory[self.offset:self.offset + self.nbytes]
+
+
+class CpuDevice:
+    """The host: reference BLAS through SciPy, loops through Numba."""
+
+    kind = name = "cpu"
+    place = HOST
+    capability = ()
+    reads_host_memory = True
+    poison = False  # tests fill workspace with NaN patterns before each use
+
+    def allocate(self, nbytes: int, stream: Any = None) -> HostBuffer:
+        return HostBuffer(nbytes)
+
+    def prepare(self, buffer: HostBuffer) -> None:
+        if self.poison:
+            buffer.bytes()[:] = 0xFF
+
+    def stream(self, handle: int | None) -> None:
+        return None
+
+    def synchronize(self, stream: Any = None) -> None:
+        return None
+
+
+class WorkspacePool:
+    """Device memory lent to calls and taken back, so that a repeated call allocates nothing.
+
+    A buffer taken back is lent again only on the same stream, where the order of launches keeps its users apart.
+    """
+
+    def __init__(self, keep: int = 8):
+        self._free: list[tuple[Any, Any, Any]] = []  # (device, stream, buffer)
+        self._keep = keep
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def lend(self, device: Any, stream: Any, nbytes: int) -> Iterator[Any]:
+        buffer = self._take(device, stream, nbytes)
+        try:
+            prepare = getattr(device, "prepare", None)
+            if prepare:
+                prepare(buffer)
+            yield buffer
+        finally:
+            with self._lock:
+                self._free.append((device, stream, buffer))
+                del self._free[:-self._keep]
+
+    def _take(self, device, stream, nbytes):
+        with self._lock:
+            fitting = [entry for entry in self._free
+                       if entry[0] is device and entry[1] is stream and entry[2].nbytes >= nbytes]
+            if fitting:
+                best = min(fitting, key=lambda entry: entry[2].nbytes)
+                self._free.remove(best)
+                return best[2]
+        try:
+            return device.allocate(nbytes, stream)
+        except OutOfMemoryError:
+            self.release()
+            return device.allocate(nbytes, stream)
+
+    def release(self) -> None:
+        """Give all unused workspace back to the device."""
+        with self._lock:
+            self._free.clear()
+
+
+class Context:
+    """The device and settings that calls use.
+
+    device: "cpu", "cuda", "cuda:1", "executor", a device object, or None for the default (GPUBLAS_DEVICE, else
+    CUDA where a usable GPU is, else the CPU). stream: handle of a CUDA stream for NumPy arrays and for arrays whose
+    library has no current stream. precision: "ieee", the only mode so far: arithmetic in the routine's precision.
+    """
+
+    def __init__(self, device: str | Any | None = None, *, stream: int | None = None, precision: str = "ieee"):
+        if precision not in PRECISION_MODES:
+            raise ArgumentError("Context", None, "precision", repr(precision), " or ".join(map(repr, PRECISION_MODES)))
+        self.device = _device(device) if device is None or isinstance(device, str) else device
+        self.stream = stream
+        self.precision = precision
+        self.pool = WorkspacePool()
+
+    def __repr__(self) -> str:
+        return f"Context(device={self.device.name!r}, precision={self.precision!r})"
+
+
+_cpu = CpuDevice()
+_devices_lock = threading.Lock()
+_devices: dict[str, Any] = {"cpu": _cpu}
+
+
+def _device(name: str | None) -> Any:
+    """The device object for a name; each is made once a process."""
+    if name is None:
+        name = os.environ.get("GPUBLAS_DEVICE") or None
+        if name is None:
+            return _automatic_device()
+        log.info("device %s, as GPUBLAS_DEVICE says", name)
+    wanted = "cuda:0" if name == "cuda" else name
+    with _devices_lock:
+        if wanted not in _devices:
+            _devices[wanted] = _make_device(wanted)
+        return _devices[wanted]
+
+
+def _make_device(name):
+    if name == "executor":
+        from .cuda.executor import ExecutorDevice
+
+        return ExecutorDevice()
+    kind, _, number = name.partition(":")
+    if kind == "cuda" and number.isdecimal():
+        from .cuda import driver
+
+        reason = driver.why_unusable()
+        if reason:
+            raise DeviceError(f"device {name!r} cannot be used: {reason}")
+        return driver.CudaDevice(int(number))
+    raise ArgumentError("use", 1, "device", repr(name), "'cpu', 'cuda', 'cuda:<number>' or 'executor'")
+
+
+def _automatic_device():
+    from .cuda import driver
+
+    reason = driver.why_unusable()
+    if reason:
+        log.info("device cpu: no usable GPU (%s)", reason)
+        return _cpu
+    device = _device("cuda:0")
+    log.info("device %s: a usable GPU was found", device.name)
+    return device
+
+
+_default: Context | None = None
+_default_lock = threading.Lock()
+_current: ContextVar[Context | None] = ContextVar("gpublas.context", default=None)
+
+
+def current() -> Context:
+    """The context of this thread or task: what `use` chose here, else the process's default."""
+    chosen = _current.get()
+    if chosen is not None:
+        return chosen
+    global _default
+    if _default is None:
+        with _default_lock:
+            if _default is None:
+                _default = Context()
+    return _default
+
+
+class use:
+    """Choose the device (and other settings) for the calls that follow, in this thread or task only.
+
+    As a statement it holds until the next choice; as a context manager it ends with the block:
+
+    >>> import gpublas
+    >>> with gpublas.use("cpu") as context:
+    ...     context.device.name
+    'cpu'
+
+    device: see `Context`; a Context itself is also taken. Raises ArgumentError for an unknown name and DeviceError,
+    saying what is missing, for a device that cannot be used.
+    """
+
+    def __init__(self, device: str | Context | Any | None = None, **settings: Any):
+        self.context = device if isinstance(device, Context) else Context(device, **settings)
+        self._token: Token = _current.set(self.context)
+
+    def __enter__(self) -> Context:
+        return self.context
+
+    def __exit__(self, *exception: object) -> None:
+        _current.reset(self._token)
+
+
+class Call:
+    """One call of a routine on one device: its arrays where the device can reach them, launches, workspace.
+
+    Entering checks what concerns several arguments (places, outputs against inputs) and brings NumPy arrays to the
+    device where it cannot read host memory; leaving brings outputs back. `call["x"]` is the Array of argument x.
+    """
+
+    def __init__(self, routine: str, reads: Mapping[str, Argument], outputs: Mapping[str, Argument],
+                 updates: frozenset[str] = frozenset()):
+        self.routine = routine
+        self.reads, self.outputs, self.updates = reads, outputs, updates
+        self.context = current()
+        self.memory: list[tuple[int, int]] = []
+        self._arrays: dict[str, Array] = {}
+        self._staged: list[tuple[Array, Array]] = []
+
+    def __enter__(self) -> Call:
+        everything = {**self.reads, **self.outputs}
+        self.device = self._choose_device(everything)
+        _check_outputs(self.routine, self.reads, self.outputs)
+        self.stream = self.device.stream(self._stream_handle(everything))
+        self._keep: list[Any] = []
+        for name, argument in everything.items():
+            self._arrays[name] = self._bring(argument.array, name in self.outputs,
+                                             name in self.reads or name in self.updates)
+        return self
+
+    def __exit__(self, kind: type | None, *rest: object) -> None:
+        if kind is None:
+            for here, there in self._staged:
+                compact = np.empty(here.shape, here.dtype)
+                self.device.download(there.pointer, compact, self.stream)
+                here.ndarray[...] = compact
+        self._keep.clear()
+
+    def __getitem__(self, name: str) -> Array:
+        return self._arrays[name]
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the CPU device serves the call."""
+        return self.device.kind == "cpu"
+
+    def launch(self, kernel: Any, grid: int | tuple[int, ...], *arguments: Any) -> None:
+        """Launch a kernel with one value for each of its parameters; grid: blocks along x, or (x, y, z)."""
+        extent = (grid,) if isinstance(grid, int) else grid
+        x, y, z = (*extent, 1, 1)[:3]
+        if x and y and z:
+            values = tuple(convert(value) for convert, value in zip(kernel.converters, arguments, strict=True))
+            self.device.launch(kernel, (x, y, z), values, self.stream, self.memory)
+
+    @contextlib.contextmanager
+    def workspace(self, nbytes: int) -> Iterator[int]:
+        """Address of device memory (256-byte aligned) for the duration of the block; contents undefined."""
+        with self.context.pool.lend(self.device, self.stream, max(nbytes, 1)) as buffer:
+            reach = (buffer.pointer, buffer.nbytes)
+            self.memory.append(reach)
+            try:
+                yield buffer.pointer
+            finally:
+                self.memory.remove(reach)
+
+    @contextlib.contextmanager
+    def host_workspace(self, shape: tuple[int, ...], dtype: Any) -> Iterator[np.ndarray]:
+        """A NumPy array (C order) from the CPU device's pool for the duration of the block; contents undefined."""
+        count = int(np.prod(shape, dtype=np.int64))
+        nbytes = count * np.dtype(dtype).itemsize
+        with self.context.pool.lend(self.device, self.stream, max(nbytes, 1)) as buffer:
+            yield buffer.bytes()[:nbytes].view(dtype).reshape(shape)
+
+    def _choose_device(self, everything):
+        """Device arrays are served where they live, NumPy arrays on the context's device."""
+        resident = [argument for argument in everything.values() if argument.array.place != HOST]
+        if not resident:
+            return self.context.device
+        first = resident[0]
+        place = first.array.place
+        device = self.context.device if self.context.device.place == place else _device(place)
+        for argument in everything.values():
+            scalar = argument.array.ndim == 0
+            if argument.array.place != place and not (scalar and argument.array.place == HOST):
+                raise ArgumentError(self.routine, argument.position, argument.name,
+                                    f"an array on {argument.array.place}",
+                                    f"all arrays on one device ({first.name} is on {place})")
+        return device
+
+    def _stream_handle(self, everything):
+        for argument in everything.values():
+            if argument.array.place != HOST:
+                handle = arrays.current_stream(argument.array.owner)
+                if handle is not None:
+                    return handle
+        return self.context.stream
+
+    def _bring(self, array, is_output, is_read):
+        """The array where the device can reach it: itself, or a compact copy that is brought back at the end."""
+        if array.size == 0:
+            return array
+        if array.place == HOST and self.device.kind == "cpu":
+            return array
+        in_place = array.place != HOST or self.device.reads_host_memory
+        if in_place and array.is_regular:
+            low, high = array.bounds()
+            self.memory.append((low, high - low))
+            return array
+        if array.place != HOST:
+            raise ArgumentError(self.routine, None, "array", f"device strides {array.strides} of {array.dtype}",
+                                "strides and address that are multiples of the element size")
+        buffer = self.device.allocate(array.nbytes, self.stream)
+        self._keep.append(buffer)
+        self.memory.append((buffer.pointer, array.nbytes))
+        there = Array(buffer.pointer, array.shape, np.empty(array.shape, array.dtype).strides, array.dtype, True,
+                      self.device.place, buffer)
+        if is_read:
+            compact = np.ascontiguousarray(array.ndarray)
+            self.device.upload(compact, buffer.pointer, self.stream)
+        if is_output:
+            self._staged.append((array, there))
+        return there
+
+
+def _check_outputs(routine: str, reads: Mapping[str, Argument], outputs: Mapping[str, Argument]) -> None:
+    """Outputs can be stored to, name each element once, and share no memory with an input or another output."""
+    for name, argument in outputs.items():
+        array = argument.array
+        if not array.writeable:
+            raise ArgumentError(routine, argument.position, name, "a read-only array", "a writeable array")
+        if array.may_repeat():
+            raise ArgumentError(routine, argument.position, name,
+                                f"an output whose elements share memory (strides {array.strides})",
+                                "an output with one place for each element")
+        others = [other for key, other in (*reads.items(), *outputs.items()) if key != name]
+        for other in others:
+            if array.overlaps(other.array):
+                raise ArgumentError(routine, argument.position, name, f"an output that overlaps {other.name}",
+                                    "memory that no other argument shares")
+
+
+def call(routine: str, reads: Mapping[str, Any], writes: Mapping[str, Any] | None = None,
+         updates: Mapping[str, Any] | None = None) -> Call:
+    """A Call: reads are inputs, writes are outputs whose old contents do not matter, updates are read and written.
+
+    Values are checked Arguments, or arrays that are described here.
+    """
+    def described(group: Mapping[str, Any] | None) -> dict[str, Argument]:
+        return {name: value if isinstance(value, Argument) else _described(routine, name, value)
+                for name, value in (group or {}).items() if value is not None}
+
+    updated = described(updates)
+    return Call(routine, described(reads), {**described(writes), **updated}, frozenset(updated))
+
+
+def _described(routine, name, value):
+    found = arrays.describe(value)
+    if found is None:
+        from .errors import DTypeError
+
+        raise DTypeError(routine, None, name, type(value).__name__, "an array")
+    return Argument(None, name, found, value)

@@ -1,0 +1,1 @@
+"""The GEMM family: tile configurations, kernels, and the choice between them."""

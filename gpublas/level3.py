@@ -1,0 +1,94 @@
+"""Level 3: matrix times matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import arrays, backend, checks
+from .checks import Scalar
+from .context import Call, call
+from .errors import ArgumentError
+from .flags import Op
+from .operands import Matrix
+from .precision import C as _C
+from .precision import D, Precision, S, Z, typed
+
+
+def _gemm(precision: Precision | None, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: Any = 0,
+          C: Any = None) -> Any:
+    """C = alpha op(A) op(B) + beta C, the general matrix product ({p}gemm of reference BLAS).
+
+    opA, opB: "N" (as it is), "T" (transpose) or "C" (conjugate transpose), either case; for real matrices "C" is
+        "T". op(A) is (m, k), op(B) is (k, n).
+    alpha, beta: numbers, or 0-d device arrays, which the kernel reads without synchronising the host.
+    A, B: 2-D arrays of {dtype}, read only; any strides, nothing is transposed or copied where the device can address
+        them. Not read (NaN there has no effect) when alpha == 0.
+    C: (m, n) array of {dtype}, written in place and returned. Not read when beta == 0, in which case it may be
+        omitted: a new column-major array of A's library is returned. With k == 0 the result is beta C.
+
+    Arithmetic is IEEE in {dtype}; |computed - exact| <= c (k + 2) eps (|alpha| |A| |B| + |beta| |C|) with a small c.
+    Raises ArgumentError (a ValueError) for a wrong flag, shape, place, a read-only or overlapping C, DTypeError for
+    another element type; nothing is written then.
+    Source: J. Dongarra et al., "A set of level 3 basic linear algebra subprograms", ACM TOMS 16 (1990).
+
+    >>> import numpy as np, gpublas
+    >>> A = np.array([[1, 2], [3, 4]], {example})
+    >>> {name}("N", "T", 1, A, A).real.tolist()
+    [[5.0, 11.0], [11.0, 25.0]]
+    """
+    routine = (precision.prefix if precision else "") + "gemm"
+    op_a = checks.flag(routine, 1, "opA", opA, Op)
+    op_b = checks.flag(routine, 2, "opB", opB, Op)
+    a, b = checks.array(routine, 4, "A", A, 2), checks.array(routine, 5, "B", B, 2)
+    kind = checks.precision(routine, precision, a)
+    checks.dtype(routine, a, kind.dtype)
+    checks.dtype(routine, b, kind.dtype)
+    scale_a = checks.scalar(routine, 3, "alpha", alpha, kind)
+    scale_b = checks.scalar(routine, 6, "beta", beta, kind)
+    m, k = _under(op_a, a.array.shape)
+    depth, n = _under(op_b, b.array.shape)
+    if depth != k:
+        raise ArgumentError(routine, 5, "B", f"shape {b.array.shape} with opB={op_b}",
+                            f"op(B) with {k} rows, as op(A) has columns (A has shape {a.array.shape}, opA={op_a})")
+    if C is None:
+        if not scale_b.is_zero:
+            raise ArgumentError(routine, 7, "C", "None", "an array, since beta is not 0")
+        C = arrays.empty(A, (m, n), kind.dtype, order="F")
+    c = checks.array(routine, 7, "C", C, 2)
+    checks.dtype(routine, c, kind.dtype)
+    checks.shape(routine, c, (m, n), "rows of op(A), columns of op(B)")
+
+    reads = {"A": a, "B": b}
+    reads.update((name, scalar.argument) for name, scalar in (("alpha", scale_a), ("beta", scale_b))
+                 if scalar.argument)
+    group = {"C": c}
+    with call(routine, reads, writes=group if scale_b.is_zero else None,
+              updates=None if scale_b.is_zero else group) as run:
+        gemm_bound(run, scale_a, Matrix.of(run["A"]).under(op_a), Matrix.of(run["B"]).under(op_b), scale_b,
+                   Matrix.of(run["C"]))
+    return C
+
+
+def _under(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return shape[::-1] if op.transposes else shape
+
+
+def gemm_bound(run: Call, alpha: Scalar | complex, A: Matrix, B: Matrix, beta: Scalar | complex, C: Matrix) -> None:
+    """C = alpha A B + beta C for operands that are where the call's device can reach them.
+
+    The one canonical form of the product: C column-major where it can be, so a row-major C becomes C^T = B^T A^T.
+    """
+    alpha = alpha if isinstance(alpha, Scalar) else Scalar(alpha)
+    beta = beta if isinstance(beta, Scalar) else Scalar(beta)
+    if C.rows == 0 or C.columns == 0:
+        return
+    if not C.is_column_major and C.transposed.is_column_major:
+        A, B, C = B.transposed, A.transposed, C.transposed
+    backend.of(run).gemm(run, alpha, A, B, beta, C)
+
+
+gemm = typed(_gemm, None)
+sgemm = typed(_gemm, S)
+dgemm = typed(_gemm, D)
+cgemm = typed(_gemm, _C)
+zgemm = typed(_gemm, Z)

@@ -1,0 +1,80 @@
+"""Frozen views of operands, as the backends see them, and the problems they form.
+
+A Matrix is mathematical: (rows, columns) with a stride along each, so that transposing swaps two pairs of
+numbers and C order, Fortran order, leading dimensions and negative strides are all one thing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .arrays import Array
+from .flags import Op
+from .precision import BY_DTYPE, Precision
+
+
+class Matrix(NamedTuple):
+    """A matrix operand.
+
+    pointer: address of element (0, 0). rows, columns: extents. row_stride: elements from (i, j) to (i+1, j);
+    column_stride: to (i, j+1). precision: element type. conjugate: read as the complex conjugate.
+    """
+
+    pointer: int
+    rows: int
+    columns: int
+    row_stride: int
+    column_stride: int
+    precision: Precision
+    conjugate: bool = False
+
+    @classmethod
+    def of(cls, array: Array) -> Matrix:
+        """The matrix in a 2-D array, as it is indexed."""
+        (rows, columns), (row_stride, column_stride) = array.shape, array.steps
+        return cls(array.pointer, rows, columns, row_stride, column_stride, BY_DTYPE[array.dtype])
+
+    @property
+    def transposed(self) -> Matrix:
+        return Matrix(self.pointer, self.columns, self.rows, self.column_stride, self.row_stride, self.precision,
+                      self.conjugate)
+
+    def under(self, op: Op) -> Matrix:
+        """op(self): a conjugate of a real matrix is the matrix itself."""
+        turned = self.transposed if op.transposes else self
+        if op.conjugates and self.precision.is_complex:
+            turned = turned._replace(conjugate=not turned.conjugate)
+        return turned
+
+    @property
+    def is_column_major(self) -> bool:
+        """Whether columns are contiguous and apart from each other: what reference BLAS can address as it is."""
+        return (self.row_stride == 1 or self.rows <= 1) and (
+            self.columns <= 1 or self.column_stride >= max(1, self.rows))
+
+    @property
+    def leading_dimension(self) -> int:
+        """Elements from one column to the next of a column-major matrix, in the form BLAS accepts."""
+        smallest = max(1, self.rows)
+        return max(self.column_stride, smallest) if self.columns > 1 else smallest
+
+
+class GemmProblem(NamedTuple):
+    """What a gemm is, apart from where its data lies: the key of its plan.
+
+    m, n, k: C is m x n, A is m x k. strides: row and column strides of A, B and C in elements.
+    """
+
+    precision: Precision
+    m: int
+    n: int
+    k: int
+    strides: tuple[int, int, int, int, int, int]
+    conjugate_a: bool
+    conjugate_b: bool
+
+    @classmethod
+    def of(cls, A: Matrix, B: Matrix, C: Matrix) -> GemmProblem:
+        return cls(C.precision, C.rows, C.columns, A.columns,
+                   (A.row_stride, A.column_stride, B.row_stride, B.column_stride, C.row_stride, C.column_stride),
+                   A.conjugate, B.conjugate)
