@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 HOST = "host"
+_OVERLAP_WORK = 100_000  # steps of the exact search for a common byte before "may" counts as "does"
 
 
 class Array:
@@ -77,7 +78,7 @@ class Array:
     @property
     def ndarray(self) -> np.ndarray:
         """The memory as a NumPy array: to be read or written only where place is the host (or the executor)."""
-        if type(self.owner) is np.ndarray and self.place == HOST:
+        if isinstance(self.owner, np.ndarray):
             return self.owner
         return _wrap(self)
 
@@ -89,7 +90,7 @@ class Array:
                 or other_low == other_high:
             return False
         try:
-            return np.shares_memory(_wrap(self), _wrap(other), max_work=100_000)
+            return np.shares_memory(_wrap(self), _wrap(other), max_work=_OVERLAP_WORK)  # type: ignore[arg-type]
         except np.exceptions.TooHardError:
             return True
 

@@ -253,7 +253,6 @@ class Call:
         self.device = self._choose_device(everything)
         _check_outputs(self.routine, self.reads, self.outputs)
         self.stream = self.device.stream(self._stream_handle(everything))
-        self._keep: list[Any] = []
         for name, argument in everything.items():
             self._arrays[name] = self._bring(argument.array, name in self.outputs,
                                              name in self.reads or name in self.updates)
@@ -262,10 +261,7 @@ class Call:
     def __exit__(self, kind: type | None, *rest: object) -> None:
         if kind is None:
             for here, there in self._staged:
-                compact = np.empty(here.shape, here.dtype)
-                self.device.download(there.pointer, compact, self.stream)
-                here.ndarray[...] = compact
-        self._keep.clear()
+                self._bring_back(here, there)
 
     def __getitem__(self, name: str) -> Array:
         return self._arrays[name]
@@ -330,27 +326,37 @@ class Call:
         """The array where the device can reach it: itself, or a compact copy that is brought back at the end."""
         if array.size == 0:
             return array
-        if array.place == HOST and self.device.kind == "cpu":
-            return array
-        in_place = array.place != HOST or self.device.reads_host_memory
-        if in_place and array.is_regular:
+        if array.is_regular and (array.place != HOST or self.device.reads_host_memory):
             low, high = array.bounds()
             self.memory.append((low, high - low))
             return array
         if array.place != HOST:
             raise ArgumentError(self.routine, None, "array", f"device strides {array.strides} of {array.dtype}",
                                 "strides and address that are multiples of the element size")
-        buffer = self.device.allocate(array.nbytes, self.stream)
-        self._keep.append(buffer)
-        self.memory.append((buffer.pointer, array.nbytes))
-        there = Array(buffer.pointer, array.shape, np.empty(array.shape, array.dtype).strides, array.dtype, True,
-                      self.device.place, buffer)
-        if is_read:
-            compact = np.ascontiguousarray(array.ndarray)
-            self.device.upload(compact, buffer.pointer, self.stream)
+        compact = np.array(array.ndarray, order="C") if is_read else np.empty(array.shape, array.dtype)
+        there = self._compact_on_device(compact, is_read)
         if is_output:
             self._staged.append((array, there))
         return there
+
+    def _compact_on_device(self, compact, is_read):
+        if self.device.reads_host_memory:
+            self.memory.append((compact.ctypes.data, compact.nbytes))
+            return Array(compact.ctypes.data, compact.shape, compact.strides, compact.dtype, True, HOST, compact)
+        buffer = self.device.allocate(compact.nbytes, self.stream)
+        self.memory.append((buffer.pointer, compact.nbytes))
+        if is_read:
+            self.device.upload(compact, buffer.pointer, self.stream)
+        return Array(buffer.pointer, compact.shape, compact.strides, compact.dtype, True, self.device.place, buffer)
+
+    def _bring_back(self, here, there):
+        """Store an output's compact copy into the caller's array: its elements, and nothing between them."""
+        if there.place == HOST:
+            here.ndarray[...] = there.owner
+        else:
+            compact = np.empty(here.shape, here.dtype)
+            self.device.download(there.pointer, compact, self.stream)
+            here.ndarray[...] = compact
 
 
 def _check_outputs(routine: str, reads: Mapping[str, Argument], outputs: Mapping[str, Argument]) -> None:

@@ -1,0 +1,39 @@
+"""Error bounds that tests take their tolerances from (N. Higham, "Accuracy and Stability of Numerical Algorithms",
+chapter 3): nobody picks a tolerance by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_COMPLEX_FACTOR = 4  # a complex multiply-add is four real ones, and |z| <= |Re z| + |Im z| <= sqrt(2) |z|
+
+
+def product_bound(alpha, A, B, beta, C, k: int, dtype: np.dtype) -> np.ndarray:
+    """Element by element: (k + 2) eps (|alpha| |A| |B| + |beta| |C|) for alpha A B + beta C of the given dtype.
+
+    A, B, C: arrays of any wider type (op already applied); C may be None when beta is 0. The underflow of a sum of
+    k products adds at most (k + 2) times the smallest subnormal.
+    """
+    info = np.finfo(dtype)
+    wide = np.longdouble
+    size = abs(alpha) * (np.abs(A).astype(wide) @ np.abs(B).astype(wide))
+    if C is not None and beta != 0:
+        size = size + abs(beta) * np.abs(C).astype(wide)
+    factor = _COMPLEX_FACTOR if np.dtype(dtype).kind == "c" else 1
+    return factor * (k + 2) * (float(info.eps) * size + float(info.smallest_subnormal))
+
+
+def assert_within(computed, exact, bound, context: str = "") -> None:
+    """|computed - exact| <= bound everywhere, and NaN exactly where it should be."""
+    computed, exact, bound = np.asarray(computed), np.asarray(exact), np.asarray(bound)
+    assert computed.shape == exact.shape, f"{context}: shape {computed.shape}, wanted {exact.shape}"
+    wrong_nan = np.isnan(computed) != np.isnan(exact)
+    assert not wrong_nan.any(), f"{context}: NaN where it should not be, or not where it should: {np.argwhere(wrong_nan)[:5]}"
+    with np.errstate(invalid="ignore"):
+        error = np.where(computed == exact, 0, np.abs(computed - exact))
+    error = np.where(np.isnan(exact), 0, error)
+    excess = error > bound
+    if excess.any():
+        at = np.unravel_index(np.argmax(np.where(excess, error, -1)), error.shape)
+        raise AssertionError(f"{context}: {int(excess.sum())} elements beyond the bound, worst at {tuple(map(int, at))}: "
+                             f"computed {computed[at]}, exact {exact[at]}, error {error[at]}, bound {np.broadcast_to(bound, error.shape)[at]}")
