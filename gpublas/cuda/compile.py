@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import json
+import re
 import sys
 import threading
 import types as python_types
@@ -134,15 +135,18 @@ def _compile(factory, parameters, capability):
     signature = types.void(*(types.CPointer(next(pointers)) if code == "p" else kinds[code]
                              for code in source.parameters))
     texts = compile_ptx(source.function, signature, capability, launch_bounds=(source.threads, source.min_blocks))
-    return Kernel(_entry_name(texts), texts, source.parameters, source.threads, source.shared_bytes, capability)
+    name = re.sub(r"\W+", "_", "_".join([factory.__name__, *map(str, parameters)]))
+    return Kernel(name, _renamed(texts, name), source.parameters, source.threads, source.shared_bytes, capability)
 
 
-def _entry_name(texts):
-    for text in texts:
-        _, found, rest = text.partition(".visible .entry ")
-        if found:
-            return rest.partition("(")[0].strip()
-    raise AssertionError("the compiler's PTX holds no kernel")
+def _renamed(texts, name):
+    """The PTX with a kernel name that a profiler's reader knows, and the same text for the same source each time.
+
+    Numba's mangled names count the functions that the process has compiled before, and for each it leaves a variable
+    that nothing reads.
+    """
+    entry = next(found.group(1) for text in texts if (found := re.search(r"\.visible \.entry (\w+)\(", text)))
+    return tuple(re.sub(r"\.common \.global .*_ZN08NumbaEnv\w+;\n", "", text).replace(entry, name) for text in texts)
 
 
 def source_digest(module: python_types.ModuleType) -> str:
