@@ -88,7 +88,7 @@ def test_misaligned_vector_access():
     kernel = Kernel(read, void(float32[::1], float32[::1], int64))
     kernel[1, 1](x, y, 4)
     assert y[0] == 4 + 7
-    with pytest.raises(KernelFault, match="misaligned access.*ld.global.v4.f32"):
+    with pytest.raises(KernelFault, match=r"misaligned access.*ld.global.v4.f32"):
         kernel[1, 1](x, y, 1)
 
 
@@ -103,7 +103,7 @@ def test_divergent_barrier():
             cuda.syncthreads()
             x[3] = 4
 
-    with pytest.raises(KernelFault, match="divergent barrier.*thread"):
+    with pytest.raises(KernelFault, match=r"divergent barrier.*thread"):
         Kernel(diverge, void(int32[::1]))[1, 32](np.zeros(4, np.int32))
 
 
@@ -135,7 +135,7 @@ def test_endless_polling_is_a_deadlock():
         wait(base)
         x[0] = 1
 
-    with pytest.raises(KernelFault, match="deadlock.*mbarrier.try_wait"):
+    with pytest.raises(KernelFault, match=r"deadlock.*mbarrier.try_wait"):
         Kernel(poll, void(int32[::1]), cc=(9, 0))[1, 32](np.zeros(4, np.int32))
 
 
@@ -156,7 +156,7 @@ def test_partial_warps():
         if i < 30:
             x[i] = load_matrix4(uint32(shared_address(shared) + i * 16))[0]
 
-    with pytest.raises(KernelFault, match="without all its lanes.*ldmatrix"):
+    with pytest.raises(KernelFault, match=r"without all its lanes.*ldmatrix"):
         Kernel(matrix, void(uint32[::1]))[1, 32](np.zeros(32, np.uint32))
 
 
@@ -235,7 +235,7 @@ def test_divergent_accesses_are_separate_requests():
     def kernel(x, y):
         i = cuda.threadIdx.x
         if i % 2:
-            for k in range(3):
+            for _ in range(3):
                 y[i] += x[i]
         y[i] += 1
 
@@ -314,7 +314,8 @@ def test_calls_of_synchronising_functions():
     }"""
     for order in ("forward", "reverse", "random"):
         out = np.zeros(8, np.uint32)
-        Program.compile((text,)).launch(1, 8, 0, [np.uint64(out.ctypes.data)], [(out.ctypes.data, out.nbytes)], order=order)
+        program = Program.compile((text,))
+        program.launch(1, 8, 0, [np.uint64(out.ctypes.data)], [(out.ctypes.data, out.nbytes)], order=order)
 
         def swap(values, extra):
             return values[np.arange(8) ^ 1] + np.where(np.arange(8) == 3, 0, extra)
@@ -364,7 +365,7 @@ def test_trap_and_unknown_instructions():
     body = HEADER + ".visible .entry stop() {{ .reg .b32 %r<2>; {} ret; }}"
     with pytest.raises(KernelFault, match="trap by block"):
         Program.compile((body.format("trap;"),)).launch(1, 1, 0, [], [])
-    with pytest.raises(PTXError, match="line 4: tex.1d is not supported"):
+    with pytest.raises(PTXError, match=r"line 4: tex.1d is not supported"):
         Program.compile((body.format("tex.1d %r1;"),))
 
 

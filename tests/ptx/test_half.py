@@ -33,7 +33,7 @@ def test_half_arithmetic():
     exact = (x.astype(np.float64) * y.astype(np.float64) + x.astype(np.float64)).astype(np.float16)
     expected = [x + y, x - y, x * y, x / y, exact, -x, np.maximum(x, y), abs(x),
                 (x.astype(np.float32) * np.float32(3)).astype(np.float16), np.maximum(x, y)]
-    for got, want in zip(out, expected):
+    for got, want in zip(out, expected, strict=True):
         np.testing.assert_array_equal(got, want)
 
 
@@ -51,5 +51,6 @@ def test_half_functions():
     x, out = RNG.uniform(0.1, 4, 128).astype(np.float16), np.zeros((6, 128), np.float16)
     Kernel(apply, void(float16[:], float16[:, :]))[1, 128](x, out)
     wide = x.astype(np.float64)
-    for got, want in zip(out, [np.exp(wide), np.log(wide), np.sqrt(wide), np.sin(wide), np.floor(wide), 1 / wide]):
+    expected = [np.exp(wide), np.log(wide), np.sqrt(wide), np.sin(wide), np.floor(wide), 1 / wide]
+    for got, want in zip(out, expected, strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-3, atol=1e-3)

@@ -3,8 +3,22 @@
 import numpy as np
 import pytest
 from intrinsics import (
-    copy4_zero_fill, copy16, copy_commit, copy_wait0, copy_wait1, copy_wait_all, global_address, inline_ptx,
-    load_matrix2_transposed, load_matrix4, mma, mma_f16, shared_address, store_matrix1_transposed, store_matrix4)
+    copy4_zero_fill,
+    copy16,
+    copy_commit,
+    copy_wait0,
+    copy_wait1,
+    copy_wait_all,
+    global_address,
+    inline_ptx,
+    load_matrix2_transposed,
+    load_matrix4,
+    mma,
+    mma_f16,
+    shared_address,
+    store_matrix1_transposed,
+    store_matrix4,
+)
 from numba import cuda, float32, float64, int32, uint16, uint32, uint64, void
 
 from gpublas.testing.ptx import Kernel

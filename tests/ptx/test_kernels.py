@@ -5,8 +5,21 @@ import math
 import numpy as np
 import pytest
 from numba import (
-    boolean, complex64, complex128, cuda, float32, float64, int8, int16, int32, int64, types, uint8,
-    uint32, void)
+    boolean,
+    complex64,
+    complex128,
+    cuda,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    types,
+    uint8,
+    uint32,
+    void,
+)
 
 from gpublas.testing.ptx import Kernel
 
@@ -333,7 +346,7 @@ def test_binary_math(kind, dtype):
     expected = [x ** y, np.arctan2(y, x), np.fmod(tenfold, y), np.hypot(x, y), np.copysign(x, y - 2), x ** 3 / y,
                 np.floor_divide(tenfold, y), np.minimum(x, y) + np.maximum(x, y) * 2, np.round(y),
                 np.sin((x * dtype(1e6)).astype(np.float64))]
-    for got, want in zip(out, expected):
+    for got, want in zip(out, expected, strict=True):
         np.testing.assert_allclose(got, want, rtol=3e-6 if dtype == np.float32 else 1e-13,
                                    atol=1e-6 if dtype == np.float32 else 1e-13)
 
@@ -352,7 +365,7 @@ def test_fast_math():
 
     x, out = RNG.uniform(0.1, 3, 64).astype(np.float32), np.zeros((7, 64), np.float32)
     Kernel(apply, void(float32[:], float32[:, :]), fastmath=True)[2, 32](x, out)
-    for got, want in zip(out, [np.exp(x), np.log(x), np.sin(x), np.tanh(x), np.sqrt(x), 1 / x, 0 * x]):
+    for got, want in zip(out, [np.exp(x), np.log(x), np.sin(x), np.tanh(x), np.sqrt(x), 1 / x, 0 * x], strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
@@ -389,7 +402,7 @@ def test_integers(kind, dtype):
                     [bin(v).count("1") for v in unsigned], [bits - v.bit_length() for v in unsigned],
                     [(v & -v).bit_length() for v in unsigned], np.minimum(x, y) - np.maximum(x, y),
                     np.maximum(x, y), x // dtype(7) + x % dtype(10), brev]
-    for got, want in zip(out, expected):
+    for got, want in zip(out, expected, strict=True):
         np.testing.assert_array_equal(got, want)
 
 

@@ -86,8 +86,9 @@ class Counters:
         return sum(access.bank_conflicts for access in self.accesses)
 
 
-def count(executed: np.ndarray, segments: list[dict[str, int]], accesses: np.ndarray,
-          sites: dict[int, tuple[int, str]]) -> Counters:
+def count(
+    executed: np.ndarray, segments: list[dict[str, int]], accesses: np.ndarray, sites: dict[int, tuple[int, str]]
+) -> Counters:
     """Counters from raw tables: executions per segment of code, and access counts per site."""
     instructions: Counter[str] = Counter()
     for times, segment in zip(executed.tolist(), segments, strict=False):

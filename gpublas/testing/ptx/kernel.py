@@ -10,8 +10,8 @@ from numba import types
 from numba.core import sigutils
 from numba.np.numpy_support import as_dtype
 
+from ...cuda.frontend import compile_ptx
 from .counters import Counters
-from .frontend import compile_ptx
 from .program import Program
 from .ranges import byte_range
 
@@ -24,9 +24,19 @@ class Kernel:
     between synchronisations. counters: return Counters from launches. Other options go to numba.cuda.compile_all.
     """
 
-    def __init__(self, pyfunc: Callable, signature: Any, cc: tuple = (8, 0), checked: bool = True,
-                 order: str = "forward", seed: int = 0, counters: bool = False, workers: int | None = None,
-                 opt_level: int = 2, **options: Any) -> None:
+    def __init__(
+        self,
+        pyfunc: Callable,
+        signature: Any,
+        cc: tuple = (8, 0),
+        checked: bool = True,
+        order: str = "forward",
+        seed: int = 0,
+        counters: bool = False,
+        workers: int | None = None,
+        opt_level: int = 2,
+        **options: Any,
+    ) -> None:
         self.types = sigutils.normalize_signature(signature)[0]
         self.ptx = compile_ptx(pyfunc, signature, cc, **options)
         self.program = Program.compile(self.ptx, checked=checked, counters=counters, opt=opt_level)
@@ -58,7 +68,7 @@ def flatten_argument(kind: types.Type, argument: Any, values: list[np.generic], 
         fields = [0, 0, argument.size, argument.itemsize, argument.ctypes.data, *argument.shape, *argument.strides]
         values += [np.int64(field) for field in fields]
     elif isinstance(kind, types.BaseTuple):
-        for item_kind, item in zip(kind, argument, strict=True):
+        for item_kind, item in zip(tuple(kind), argument, strict=True):
             flatten_argument(item_kind, item, values, arrays)
     elif isinstance(kind, types.Complex):
         part = np.float32 if kind.bitwidth == 64 else np.float64

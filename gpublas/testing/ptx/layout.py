@@ -46,16 +46,32 @@ ARGS = 2
 SITE_COLUMNS = 10
 
 # Site kinds.
-(BARRIER_SYNC, BARRIER_ARRIVE, BARRIER_REDUCE, WARP_SYNC, SHUFFLE, VOTE, MATCH, REDUX, ELECT, ACTIVE_MASK,
- ACCESS, YIELD, MMA, LOAD_MATRIX, STORE_MATRIX, MOVE_MATRIX, WGMMA) = range(17)
+(
+    BARRIER_SYNC,
+    BARRIER_ARRIVE,
+    BARRIER_REDUCE,
+    WARP_SYNC,
+    SHUFFLE,
+    VOTE,
+    MATCH,
+    REDUX,
+    ELECT,
+    ACTIVE_MASK,
+    ACCESS,
+    YIELD,
+    MMA,
+    LOAD_MATRIX,
+    STORE_MATRIX,
+    MOVE_MATRIX,
+    WGMMA,
+) = range(17)
 SITE_KINDS = 17
 
 SHUFFLE_MODES = {"up": 0, "down": 1, "bfly": 2, "idx": 3}
 VOTE_MODES = {"all": 0, "any": 1, "uni": 2, "ballot": 3}
 REDUCTIONS = {"add": 0, "min": 1, "max": 2, "and": 3, "or": 4, "xor": 5}
 BARRIER_REDUCTIONS = {"popc": 0, "and": 1, "or": 2}
-MATRIX_TYPES = {"f16": 0, "bf16": 1, "tf32": 2, "s8": 3, "u8": 4, "f64": 5, "f32": 6, "s32": 7,
-                "e4m3": 8, "e5m2": 9}
+MATRIX_TYPES = {"f16": 0, "bf16": 1, "tf32": 2, "s8": 3, "u8": 4, "f64": 5, "f32": 6, "s32": 7, "e4m3": 8, "e5m2": 9}
 
 # Fault kinds.
 FAULTS = {
@@ -70,5 +86,15 @@ FAULTS = {
     9: "warp-wide instruction without all its lanes",
     10: "executing lane is not in its own member mask",
 }
-(OUT_OF_BOUNDS, SHARED_OUT_OF_BOUNDS, MISALIGNED, TRAP, DEADLOCK, DIVERGENT_BARRIER,
- COPY_OVERFLOW, STACK_OVERFLOW, PARTIAL_WARP, NOT_IN_MASK) = FAULTS
+(
+    OUT_OF_BOUNDS,
+    SHARED_OUT_OF_BOUNDS,
+    MISALIGNED,
+    TRAP,
+    DEADLOCK,
+    DIVERGENT_BARRIER,
+    COPY_OVERFLOW,
+    STACK_OVERFLOW,
+    PARTIAL_WARP,
+    NOT_IN_MASK,
+) = FAULTS

@@ -32,9 +32,16 @@ class LoweredKernel:
     def packed(self, code: bytes) -> bytes:
         """The record followed by the kernel's object code."""
         record = {
-            "name": self.name, "symbol": self.symbol, "params": self.params, "sites": self.sites.tolist(),
-            "context_bytes": self.context_bytes, "local_range": self.local_range, "shared_bytes": self.shared_bytes,
-            "hints": self.hints, "segments": self.segments, "accesses": list(self.accesses.items()),
+            "name": self.name,
+            "symbol": self.symbol,
+            "params": self.params,
+            "sites": self.sites.tolist(),
+            "context_bytes": self.context_bytes,
+            "local_range": self.local_range,
+            "shared_bytes": self.shared_bytes,
+            "hints": self.hints,
+            "segments": self.segments,
+            "accesses": list(self.accesses.items()),
         }
         text = json.dumps(record).encode()
         return _LENGTHS.pack(len(text), len(self.variables)) + text + self.variables + code
@@ -43,8 +50,8 @@ class LoweredKernel:
     def unpacked(cls, content: bytes) -> tuple[LoweredKernel, bytes]:
         """The record and the object code; any exception means that the content is not what packed() wrote."""
         text_size, variables_size = _LENGTHS.unpack_from(content)
-        rest = content[_LENGTHS.size + text_size:]
-        record = json.loads(content[_LENGTHS.size:_LENGTHS.size + text_size])
+        rest = content[_LENGTHS.size + text_size :]
+        record = json.loads(content[_LENGTHS.size : _LENGTHS.size + text_size])
         record["params"] = [tuple(parameter) for parameter in record["params"]]
         record["sites"] = np.array(record["sites"], np.int64).reshape(-1, layout.SITE_COLUMNS)
         record["local_range"] = tuple(record["local_range"])

@@ -3,15 +3,18 @@
 import contextlib
 import tempfile
 import threading
+from typing import Any
 
 from llvmlite import ir
-from numba import config, njit, types
-from numba.extending import intrinsic
+from numba import config, extending, njit, types
 
 from ... import diskcache
 from .objectcode import KIND, source_hash
 
-helper = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+compiled: Any = njit  # the type hints of numba's decorators cover neither these options nor calls of intrinsics
+intrinsic: Any = extending.intrinsic
+numba_config: Any = config
+helper = compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _cache_lock = threading.Lock()
 
 
@@ -30,11 +33,11 @@ def numba_cache():
         yield False
         return
     with _cache_lock:
-        before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+        before, numba_config.CACHE_DIR = numba_config.CACHE_DIR, str(folder)
         try:
             yield True
         finally:
-            config.CACHE_DIR = before
+            numba_config.CACHE_DIR = before
 
 
 @intrinsic
@@ -56,9 +59,13 @@ def call_collective(typing_context, function, words, stride, active, arguments, 
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(64)
         kinds = [pointer, number, number, pointer, pointer, pointer]
         function = builder.inttoptr(arguments[0], ir.FunctionType(number, kinds).as_pointer())
-        return builder.call(function, [
-            builder.inttoptr(value, kind) if kind is pointer else value
-            for value, kind in zip(arguments[1:], kinds)])
+        return builder.call(
+            function,
+            [
+                builder.inttoptr(value, kind) if kind is pointer else value
+                for value, kind in zip(arguments[1:], kinds, strict=True)
+            ],
+        )
 
     return types.int64(*[types.int64] * 7), generate
 
@@ -86,6 +93,8 @@ def fetch_add(typing_context, address, amount):
 
 @intrinsic
 def float_of_bits(typing_context, bits):
+    """The f32 with the low 32 bits of an integer."""
+
     def generate(cgctx, builder, signature, arguments):
         return builder.bitcast(builder.trunc(arguments[0], ir.IntType(32)), ir.FloatType())
 
@@ -94,6 +103,8 @@ def float_of_bits(typing_context, bits):
 
 @intrinsic
 def bits_of_float(typing_context, value):
+    """The bits of an f32."""
+
     def generate(cgctx, builder, signature, arguments):
         return builder.zext(builder.bitcast(arguments[0], ir.IntType(32)), ir.IntType(64))
 
@@ -102,6 +113,8 @@ def bits_of_float(typing_context, value):
 
 @intrinsic
 def double_of_bits(typing_context, bits):
+    """The f64 with an integer's bits."""
+
     def generate(cgctx, builder, signature, arguments):
         return builder.bitcast(arguments[0], ir.DoubleType())
 
@@ -110,6 +123,8 @@ def double_of_bits(typing_context, bits):
 
 @intrinsic
 def bits_of_double(typing_context, value):
+    """The bits of an f64."""
+
     def generate(cgctx, builder, signature, arguments):
         return builder.bitcast(arguments[0], ir.IntType(64))
 
@@ -118,6 +133,8 @@ def bits_of_double(typing_context, value):
 
 @intrinsic
 def float_of_half(typing_context, bits):
+    """The f16 with the low 16 bits of an integer, widened."""
+
     def generate(cgctx, builder, signature, arguments):
         half = builder.bitcast(builder.trunc(arguments[0], ir.IntType(16)), ir.HalfType())
         return builder.fpext(half, ir.FloatType())
@@ -127,6 +144,8 @@ def float_of_half(typing_context, bits):
 
 @intrinsic
 def half_of_float(typing_context, value):
+    """The bits of an f32 rounded to f16."""
+
     def generate(cgctx, builder, signature, arguments):
         half = builder.fptrunc(arguments[0], ir.HalfType())
         return builder.zext(builder.bitcast(half, ir.IntType(16)), ir.IntType(64))

@@ -23,8 +23,9 @@ from .parse import PTXError, parse
 KIND = "executor"  # of disk cache entries
 
 
-def compiled_kernel(texts: tuple[str, ...], name: str | None, checked: bool, counters: bool,
-                    opt: int) -> tuple[LoweredKernel, bytes]:
+def compiled_kernel(
+    texts: tuple[str, ...], name: str | None, checked: bool, counters: bool, opt: int
+) -> tuple[LoweredKernel, bytes]:
     """A kernel's record and object code, from the disk cache when it was built before."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -40,8 +41,9 @@ def compiled_kernel(texts: tuple[str, ...], name: str | None, checked: bool, cou
     return kernel, code
 
 
-def build(texts: tuple[str, ...], name: str | None, checked: bool, counters: bool,
-          opt: int) -> tuple[LoweredKernel, bytes]:
+def build(
+    texts: tuple[str, ...], name: str | None, checked: bool, counters: bool, opt: int
+) -> tuple[LoweredKernel, bytes]:
     """Parse, lower and compile a kernel."""
     module = parse(*texts)
     kernels = [kernel for kernel in module.kernels if name is None or kernel.name == name]
@@ -86,8 +88,14 @@ def _target_machine() -> llvm.TargetMachine:
 @functools.cache
 def _host() -> tuple[str, ...]:
     """What the object code depends on besides the kernel: target and libraries."""
-    return (llvm.get_default_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(),
-            llvmlite.__version__, numba.__version__, ".".join(map(str, sys.version_info[:2])))
+    return (
+        llvm.get_default_triple(),
+        llvm.get_host_cpu_name(),
+        llvm.get_host_cpu_features().flatten(),
+        llvmlite.__version__,
+        numba.__version__,
+        ".".join(map(str, sys.version_info[:2])),
+    )
 
 
 @functools.cache

@@ -22,11 +22,13 @@ def directed_operation(operation, source, result, mode):
     intrinsic = f"llvm.experimental.constrained.{operation}.{suffix}"
     declaration = f"declare {result} @{intrinsic}({', '.join([source] * count)}, metadata, metadata)"
     definition = _DIRECTED.format(
-        result=result, name=name, parameters=arguments, arguments=arguments, mode=mode, intrinsic=intrinsic)
+        result=result, name=name, parameters=arguments, arguments=arguments, mode=mode, intrinsic=intrinsic
+    )
     return name, intrinsic, declaration, definition
 
 
-PRELUDE = """
+PRELUDE = (
+    """
 declare void @llvm.set.rounding(i32)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
@@ -134,7 +136,9 @@ define internal i32 @permute.bytes(i32 %a, i32 %b, i32 %selector) alwaysinline {
   %high = zext i32 %b to i64
   %high.shifted = shl i64 %high, 32
   %pool = or i64 %high.shifted, %low
-""" + "".join(f"""
+"""
+    + "".join(
+        f"""
   %s{i} = lshr i32 %selector, {4 * i}
   %index{i} = and i32 %s{i}, 7
   %wide{i} = zext i32 %index{i} to i64
@@ -147,7 +151,10 @@ define internal i32 @permute.bytes(i32 %a, i32 %b, i32 %selector) alwaysinline {
   %chosen{i} = select i1 %sign{i}, i8 %spread{i}, i8 %byte{i}
   %z{i} = zext i8 %chosen{i} to i32
   %placed{i} = shl i32 %z{i}, {8 * i}
-""" for i in range(4)) + f"""
+"""
+        for i in range(4)
+    )
+    + f"""
   %r01 = or i32 %placed0, %placed1
   %r23 = or i32 %placed2, %placed3
   %r = or i32 %r01, %r23
@@ -358,3 +365,4 @@ define internal i64 @mbarrier.update(ptr %barrier, i64 %arrivals, i64 %expected.
   ret i64 %old
 }}
 """
+)

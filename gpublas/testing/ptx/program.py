@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,12 +32,13 @@ class Program:
     """
 
     capacity = 256  # programs kept in memory
-    _cache: OrderedDict[tuple, Future[Program]] = OrderedDict()
+    _cache: ClassVar[OrderedDict[tuple, Future[Program]]] = OrderedDict()
     _lock = threading.Lock()
 
     @classmethod
-    def compile(cls, texts: Sequence[str], name: str | None = None, checked: bool = True, counters: bool = False,
-                opt: int = 2) -> Program:
+    def compile(
+        cls, texts: Sequence[str], name: str | None = None, checked: bool = True, counters: bool = False, opt: int = 2
+    ) -> Program:
         """The program for a kernel of the PTX texts, which are linked together.
 
         name: the kernel, needed when the texts hold several. checked: bounds- and alignment-check memory accesses.
@@ -80,9 +81,17 @@ class Program:
         lines = self.texts[text].splitlines()
         return f"PTX line {number}: {lines[number - 1].strip()}" if number else "entry"
 
-    def launch(self, grid: int | Sequence[int], block: int | Sequence[int], shared_bytes: int,
-               values: Sequence[np.generic], memory: Sequence[tuple[int, int]], order: str = "forward", seed: int = 0,
-               workers: int | None = None) -> Counters | None:
+    def launch(
+        self,
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        shared_bytes: int,
+        values: Sequence[np.generic],
+        memory: Sequence[tuple[int, int]],
+        order: str = "forward",
+        seed: int = 0,
+        workers: int | None = None,
+    ) -> Counters | None:
         """Run the kernel; returns Counters when the program counts.
 
         grid, block: extents, up to three each. shared_bytes: dynamic shared memory. values: one NumPy scalar (or
@@ -99,15 +108,30 @@ class Program:
         params = self._pack(values)
         table = range_table([*memory, byte_range(self.variables)])
         progress = np.array([0, workers], np.int64)
-        states = [_Worker(self, grid, block, shared_bytes, params, table, seed * 2654435761 + number * 40503)
-                  for number in range(workers)]
+        states = [
+            _Worker(self, grid, block, shared_bytes, params, table)
+            for _ in range(workers)
+        ]
         run_blocks = schedule.run_blocks()
         functions = collectives.addresses(np.unique(self.kernel.sites[:, layout.KIND]))
         local_words = np.array(self.kernel.local_range, np.int64) // 4
+        random_seed = seed & (1 << 40) - 1
 
         def work(state: _Worker) -> None:
-            run_blocks(self.address, state.words, state.shared, state.record, self.kernel.sites, functions,
-                       local_words, progress, _ORDERS[order], state.random_state, state.accesses, state.report)
+            run_blocks(
+                self.address,
+                state.words,
+                state.shared,
+                state.record,
+                self.kernel.sites,
+                functions,
+                local_words,
+                progress,
+                _ORDERS[order],
+                random_seed,
+                state.accesses,
+                state.report,
+            )
 
         if workers == 1:
             work(states[0])
@@ -115,13 +139,19 @@ class Program:
             list(_pool(workers).map(work, states))
         faults = [state.report for state in states if state.report[schedule.REPORT_KIND]]
         if faults:  # a deadlock may only follow from another worker's fault
-            first = min(faults, key=lambda report: (report[schedule.REPORT_KIND] == layout.DEADLOCK,
-                                                    report[schedule.REPORT_BLOCK]))
+            first = min(
+                faults,
+                key=lambda report: (report[schedule.REPORT_KIND] == layout.DEADLOCK, report[schedule.REPORT_BLOCK]),
+            )
             raise KernelFault(self._describe(first, grid, block, memory))
         if not self.counters:
             return None
-        return count(np.sum([state.executed for state in states], 0), self.kernel.segments,
-                     np.sum([state.accesses for state in states], 0), self.kernel.accesses)
+        return count(
+            np.sum([state.executed for state in states], 0),
+            self.kernel.segments,
+            np.sum([state.accesses for state in states], 0),
+            self.kernel.accesses,
+        )
 
     def _pack(self, values: Sequence[np.generic]) -> np.ndarray:
         """The parameter buffer as the kernel's PTX declares it."""
@@ -136,19 +166,22 @@ class Program:
             buffer = buffer.ljust(offset, b"\0") + data
             offset += size
         packed = aligned_zeros(max(offset, 16))
-        packed[:len(buffer)] = np.frombuffer(buffer, np.uint8)
+        packed[: len(buffer)] = np.frombuffer(buffer, np.uint8)
         return packed
 
-    def _describe(self, report: np.ndarray, grid: tuple[int, ...], block: tuple[int, ...],
-                  memory: Sequence[tuple[int, int]]) -> str:
+    def _describe(
+        self, report: np.ndarray, grid: tuple[int, ...], block: tuple[int, ...], memory: Sequence[tuple[int, int]]
+    ) -> str:
         """A fault report in words."""
         kind, number, thread, line, address, other, other_line = report.tolist()
 
         def position(index: int, extent: tuple[int, ...]) -> tuple[int, int, int]:
             return (index % extent[0], index // extent[0] % extent[1], index // (extent[0] * extent[1]))
 
-        text = (f"{layout.FAULTS[kind]} by block {position(number, grid)} thread {position(thread, block)} "
-                f"at {self.source_line(line)}")
+        text = (
+            f"{layout.FAULTS[kind]} by block {position(number, grid)} thread {position(thread, block)} "
+            f"at {self.source_line(line)}"
+        )
         if kind == layout.OUT_OF_BOUNDS:
             text += f" ({describe_address(address & (1 << 64) - 1, memory)})"
         elif kind in (layout.SHARED_OUT_OF_BOUNDS, layout.MISALIGNED):
@@ -161,8 +194,15 @@ class Program:
 class _Worker:
     """The memory one host thread works with: contexts, shared memory, block record, counters and report."""
 
-    def __init__(self, program: Program, grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int,
-                 params: np.ndarray, table: np.ndarray, seed: int) -> None:
+    def __init__(
+        self,
+        program: Program,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        shared_bytes: int,
+        params: np.ndarray,
+        table: np.ndarray,
+    ) -> None:
         kernel = program.kernel
         threads = block[0] * block[1] * block[2]
         shared_total = kernel.shared_bytes + shared_bytes
@@ -171,7 +211,6 @@ class _Worker:
         self.shared = aligned_zeros(max(shared_total, 16))
         self.executed = np.zeros(max(len(kernel.segments), 1), np.int64)
         self.accesses = np.zeros((len(kernel.sites), COUNT_COLUMNS), np.int64)
-        self.random_state = np.array([seed + 88172645463325252 & (1 << 62) - 1], np.int64)
         self.report = np.zeros(schedule.REPORT_FIELDS, np.int64)
         hints = np.zeros((max(kernel.hints, 1), 2), np.uint64)
         self.kept_alive = (params, table, hints)
@@ -183,8 +222,8 @@ class _Worker:
         record[layout.PARAMS] = params.ctypes.data
         record[layout.COUNTERS] = self.executed.ctypes.data
         record[layout.VARIABLES] = program.variables.ctypes.data
-        record[layout.NTID:layout.NTID + 3] = block
-        record[layout.NCTAID:layout.NCTAID + 3] = grid
+        record[layout.NTID : layout.NTID + 3] = block
+        record[layout.NCTAID : layout.NCTAID + 3] = grid
         record[layout.DYNAMIC_SHARED] = shared_bytes
 
 
@@ -197,12 +236,16 @@ def aligned_zeros(size: int, align: int = 1024) -> np.ndarray:
     """A zeroed byte array at an aligned address."""
     buffer = np.zeros(size + align, np.uint8)
     start = -buffer.ctypes.data % align
-    return buffer[start:start + size]
+    return buffer[start : start + size]
 
 
 _pools: dict[int, ThreadPoolExecutor] = {}
+_pools_lock = threading.Lock()
 
 
 def _pool(workers: int) -> ThreadPoolExecutor:
-    """The host threads of a launch, kept for the next one."""
-    return _pools.setdefault(workers, ThreadPoolExecutor(workers))
+    """Host threads for a launch, kept for the next ones."""
+    with _pools_lock:
+        if workers not in _pools:
+            _pools[workers] = ThreadPoolExecutor(workers)
+        return _pools[workers]

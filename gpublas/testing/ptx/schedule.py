@@ -11,9 +11,38 @@ import numpy as np
 from numba import njit
 
 from .layout import (
-    ACCESS, ACTIVE_MASK, ARGS, BARRIER_ARRIVE, BARRIER_REDUCE, BARRIER_SYNC, COPY_COUNT, COPY_GROUP, CTAID,
-    DEADLOCK, DIVERGENT_BARRIER, EXCHANGE, EXITED, FAULT_ADDRESS, FAULT_KIND, FAULT_LINE, FAULTED, KIND, LINE,
-    LINEAR_TID, MMA, NCTAID, NOT_IN_MASK, NTID, PARTIAL_WARP, READY, RESUME, TID, WGMMA, YIELD, YIELDED)
+    ACCESS,
+    ACTIVE_MASK,
+    ARGS,
+    BARRIER_ARRIVE,
+    BARRIER_REDUCE,
+    BARRIER_SYNC,
+    COPY_COUNT,
+    COPY_GROUP,
+    CTAID,
+    DEADLOCK,
+    DIVERGENT_BARRIER,
+    EXCHANGE,
+    EXITED,
+    FAULT_ADDRESS,
+    FAULT_KIND,
+    FAULT_LINE,
+    FAULTED,
+    KIND,
+    LINE,
+    LINEAR_TID,
+    MMA,
+    NCTAID,
+    NOT_IN_MASK,
+    NTID,
+    PARTIAL_WARP,
+    READY,
+    RESUME,
+    TID,
+    WGMMA,
+    YIELD,
+    YIELDED,
+)
 from .native import call_collective, call_step, fetch_add, helper, numba_cache
 
 FORWARD, REVERSE, RANDOM = range(3)
@@ -49,6 +78,12 @@ def next_random(state):
 
 
 @helper
+def block_random(seed, number):
+    """State of a block's generator, so that a seed gives the same order whichever worker runs the block."""
+    return (seed * 2654435761 + number * 40503 + 88172645463325252) & 0x3FFFFFFFFFFFFFFF | 1
+
+
+@helper
 def arrange(sequence, order, random_state):
     """Fill sequence with 0..n-1 in the chosen order."""
     count = sequence.size
@@ -72,11 +107,13 @@ def lanes_at(status, base, lanes, site):
 
 @helper
 def exchanged(words, thread, index):
+    """An exchange word of a thread."""
     return np.int64(words[thread, EXCHANGE + index])
 
 
 @helper
 def release(status, base, active):
+    """Let lanes go on."""
     for lane in range(32):
         if active >> lane & 1:
             status[base + lane] = READY
@@ -86,9 +123,14 @@ def release(status, base, active):
 def execute(words, base, active, site, sites, collectives, block, counts, report):
     """Run one collective for the active lanes of a warp; returns False on a fault."""
     code = call_collective(
-        collectives[sites[site, KIND]], words.ctypes.data + base * words.strides[0], words.shape[1], active,
-        sites.ctypes.data + site * sites.strides[0] + 8 * ARGS, block.ctypes.data,
-        counts.ctypes.data + site * counts.strides[0])
+        collectives[sites[site, KIND]],
+        words.ctypes.data + base * words.strides[0],
+        words.shape[1],
+        active,
+        sites.ctypes.data + site * sites.strides[0] + 8 * ARGS,
+        block.ctypes.data,
+        counts.ctypes.data + site * counts.strides[0],
+    )
     if code:
         thread = base + (code >> 8)
         report_fault(report, code & 255, block, thread, sites[site, LINE], exchanged(words, thread, 1))
@@ -106,7 +148,7 @@ def resolve_warp(words, status, base, lanes, sites, collectives, block, counts, 
         if site < 0:
             continue
         kind = sites[site, KIND]
-        if kind == ACCESS or kind == ACTIVE_MASK:
+        if kind in (ACCESS, ACTIVE_MASK):
             if first_converging < 0 or site < first_converging:
                 first_converging = site
             continue
@@ -157,8 +199,14 @@ def run_warp(step, words, status, base, lanes, sequence, sites, collectives, blo
             status[thread] = code
             if code == FAULTED:
                 address = np.int64(words[thread, FAULT_ADDRESS]) | np.int64(words[thread, FAULT_ADDRESS + 1]) << 32
-                report_fault(report, np.int64(words[thread, FAULT_KIND]), block, thread,
-                             np.int64(words[thread, FAULT_LINE]), address)
+                report_fault(
+                    report,
+                    np.int64(words[thread, FAULT_KIND]),
+                    block,
+                    thread,
+                    np.int64(words[thread, FAULT_LINE]),
+                    address,
+                )
                 return -1
             if code >= 0 and sites[code, KIND] == YIELD:
                 status[thread] = YIELDED
@@ -173,7 +221,8 @@ def run_warp(step, words, status, base, lanes, sequence, sites, collectives, blo
 
 @helper
 def is_barrier(kind):
-    return kind == BARRIER_SYNC or kind == BARRIER_REDUCE or kind == BARRIER_ARRIVE
+    """Whether a kind of site waits for a block's barrier."""
+    return kind in (BARRIER_SYNC, BARRIER_REDUCE, BARRIER_ARRIVE)
 
 
 @helper
@@ -255,7 +304,7 @@ def release_warpgroups(words, status, sites, collectives, block, counts, report)
         if together:
             if not execute(words, base, 0, site, sites, collectives, block, counts, report):
                 return -1
-            status[base:base + 128] = READY
+            status[base : base + 128] = READY
             progress = 1
     return progress
 
@@ -298,8 +347,19 @@ def run_block(step, words, status, block, sites, collectives, state, order, rand
         for index in range(warps):
             base = warp_sequence[index] * 32
             arrange(lane_sequence, order, random_state)
-            moved = run_warp(step, words, status, base, min(np.int64(32), threads - base), lane_sequence, sites,
-                             collectives, block, counts, report)
+            moved = run_warp(
+                step,
+                words,
+                status,
+                base,
+                min(np.int64(32), threads - base),
+                lane_sequence,
+                sites,
+                collectives,
+                block,
+                counts,
+                report,
+            )
             if moved < 0:
                 return False
             progress |= moved
@@ -328,12 +388,12 @@ def run_block(step, words, status, block, sites, collectives, state, order, rand
         if spins == 0:
             fetch_add(state.ctypes.data + 8 * BUSY, -1)
         spins += 1
-        if not polling or spins > SPIN_LIMIT and state[BUSY] <= 0:
+        if not polling or (spins > SPIN_LIMIT and state[BUSY] <= 0):
             report_deadlock(words, status, sites, block, report)
             return False
 
 
-def _run_blocks(step, words, shared, block, sites, collectives, local_words, state, order, random_state, counts, report):
+def _run_blocks(step, words, shared, block, sites, collectives, local_words, state, order, seed, counts, report):
     """Claim and run blocks of the grid until none are left or a worker reports a fault."""
     threads = words.shape[0]
     status = np.empty(threads, np.int64)
@@ -344,6 +404,7 @@ def _run_blocks(step, words, shared, block, sites, collectives, local_words, sta
         words[thread, TID + 2] = rest // block[NTID + 1]
         words[thread, LINEAR_TID] = thread
     total = block[NCTAID] * block[NCTAID + 1] * block[NCTAID + 2]
+    random_state = np.empty(1, np.int64)
     while True:
         number = fetch_add(state.ctypes.data + 8 * NEXT_BLOCK, 1)
         if number >= total:
@@ -352,8 +413,9 @@ def _run_blocks(step, words, shared, block, sites, collectives, local_words, sta
         block[CTAID] = number % block[NCTAID]
         block[CTAID + 1] = number // block[NCTAID] % block[NCTAID + 1]
         block[CTAID + 2] = number // (block[NCTAID] * block[NCTAID + 1])
+        random_state[0] = block_random(seed, number)
         shared[:] = 255
-        words[:, local_words[0]:local_words[1]] = 0xFFFFFFFF
+        words[:, local_words[0] : local_words[1]] = 0xFFFFFFFF
         if not run_block(step, words, status, block, sites, collectives, state, order, random_state, counts, report):
             state[NEXT_BLOCK] = total
 
