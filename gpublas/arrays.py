@@ -255,8 +255,7 @@ def current_stream(obj: Any) -> int | None:
 
         return cupy.cuda.get_current_stream().ptr
     interface = getattr(obj, "__cuda_array_interface__", None) or {}
-    stream = interface.get("stream")
-    return None if stream is None else {1: 1, 2: 2}.get(stream, stream)
+    return interface.get("stream")
 
 
 def empty(like: Any, shape: tuple[int, ...], dtype: np.dtype, order: str = "C") -> Any:
