@@ -1,3 +1,0 @@
-import warnings
-
-warnings.filterwarnings("ignore")
