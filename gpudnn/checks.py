@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+
 from gpublas.arrays import HOST, describe
 from gpublas.checks import Argument
 from gpublas.errors import ArgumentError, DTypeError

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from gpublas.errors import ArgumentError
 
 from . import checks
@@ -95,7 +96,8 @@ class ConvProblem:
             raise ArgumentError(routine, None, "w", f"shape {tuple(w_shape)}", "kernel extents of at least 1")
         windows = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
         pads = checks.padding(routine, padding, extents, windows, strides)
-        output = tuple(_output_extent(routine, "w", *axis) for axis in zip(extents, windows, strides, pads, strict=True))
+        output = tuple(_output_extent(routine, "w", *axis)
+                       for axis in zip(extents, windows, strides, pads, strict=True))
         return cls(batch, channels, filters, extents, kernel, output, strides, dilations, pads, groups, layout,
                    np.dtype(dtype).name, mode)
 

@@ -6,8 +6,9 @@ share is loaded once: 4 where a group has that many channels, 1 for depthwise co
 
 from __future__ import annotations
 
-from gpublas.cuda.compile import KernelSource
 from numba import cuda
+
+from gpublas.cuda.compile import KernelSource
 
 from .common import CODE, REAL, indexing, int32, int64, tree_sum, window_index
 
@@ -38,8 +39,8 @@ def _inside():
 def forward(dtype: str, block: int, wide: bool) -> KernelSource:
     """y = alpha * conv(x, w) + bias + beta * y; one thread computes `block` filters at one output pixel.
 
-    x: (N, C, D, H, W); w: (K, C/groups, KD, KH, KW); y: (N, K, OD, OH, OW). bias: read if has_bias. by_filter: neighbour
-    threads have neighbour filters, not pixels (for channels-last images). blocks: filter blocks in a group.
+    x: (N, C, D, H, W); w: (K, C/groups, KD, KH, KW); y: (N, K, OD, OH, OW). bias: read if has_bias. by_filter:
+    neighbour threads have neighbour filters, not pixels (for channels-last images). blocks: filter blocks in a group.
     """
     real = REAL[dtype]
     index, number, split = indexing(wide, THREADS)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gpublas.cuda.compile import KernelSource
 from numba import cuda
+
+from gpublas.cuda.compile import KernelSource
 
 from .common import CODE, REAL, indexing, int64
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gpublas.cuda.compile import KernelSource
-from numba import cuda
 
 from .common import CODE, REAL, indexing, int32, int64, window_index
 

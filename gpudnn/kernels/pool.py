@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from gpublas.cuda.compile import KernelSource
-from numba import cuda
 
 from .common import REAL, indexing, int32, int64, window_index
 
@@ -108,9 +107,9 @@ def max_backward(dtype: str, wide: bool) -> KernelSource:
                         m = int32(0)
                         while m < w_taps:
                             ow = landing(int64(w) + pw - m * dw, sw, yw)
-                            if ow >= 0:
-                                if indices[n * i0 + int64(c) * i1 + od * i2 + oh * i3 + ow * i4] == here:
-                                    value += dy[n * y0 + int64(c) * y1 + od * y2 + oh * y3 + ow * y4]
+                            if ow >= 0 and \
+                                    indices[n * i0 + int64(c) * i1 + od * i2 + oh * i3 + ow * i4] == here:
+                                value += dy[n * y0 + int64(c) * y1 + od * y2 + oh * y3 + ow * y4]
                             m = int32(m + 1)
                     j = int32(j + 1)
             i = int32(i + 1)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 
-from gpublas.cuda.compile import KernelSource
 from numba import cuda
+
+from gpublas.cuda.compile import KernelSource
 
 from .common import CODE, INTEGER, REAL, indexing, int32, int64, tree_max, tree_sum
 
