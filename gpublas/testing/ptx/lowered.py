@@ -48,12 +48,15 @@ class LoweredKernel:
 
     @classmethod
     def unpacked(cls, content: bytes) -> tuple[LoweredKernel, bytes]:
-        """The record and the object code; any exception means that the content is not what packed() wrote."""
-        text_size, variables_size = _LENGTHS.unpack_from(content)
-        rest = content[_LENGTHS.size + text_size :]
-        record = json.loads(content[_LENGTHS.size : _LENGTHS.size + text_size])
-        record["params"] = [tuple(parameter) for parameter in record["params"]]
-        record["sites"] = np.array(record["sites"], np.int64).reshape(-1, layout.SITE_COLUMNS)
-        record["local_range"] = tuple(record["local_range"])
-        record["accesses"] = {site: (line, opcode) for site, (line, opcode) in record["accesses"]}
-        return cls(variables=rest[:variables_size], **record), rest[variables_size:]
+        """The record and the object code; ValueError when the content is not what packed() wrote."""
+        try:
+            text_size, variables_size = _LENGTHS.unpack_from(content)
+            text, rest = content[_LENGTHS.size : _LENGTHS.size + text_size], content[_LENGTHS.size + text_size :]
+            record = json.loads(text)
+            record["params"] = [tuple(parameter) for parameter in record["params"]]
+            record["sites"] = np.array(record["sites"], np.int64).reshape(-1, layout.SITE_COLUMNS)
+            record["local_range"] = tuple(record["local_range"])
+            record["accesses"] = {site: (line, opcode) for site, (line, opcode) in record["accesses"]}
+            return cls(variables=rest[:variables_size], **record), rest[variables_size:]
+        except (struct.error, ValueError, TypeError, KeyError) as error:
+            raise ValueError("not a packed kernel") from error

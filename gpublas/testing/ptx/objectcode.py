@@ -6,6 +6,7 @@ block record (layout.py), so that an entry serves every process with the same pr
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import sys
@@ -32,10 +33,8 @@ def compiled_kernel(
     entry = diskcache.key("object", texts, name, checked, counters, opt, *_host(), source_hash())
     content = diskcache.read(KIND, entry)
     if content is not None:
-        try:
+        with contextlib.suppress(ValueError):  # not a kernel: rebuilt and overwritten
             return LoweredKernel.unpacked(content)
-        except (ValueError, KeyError, TypeError, LookupError):
-            pass  # not ours: rebuilt and overwritten
     kernel, code = build(texts, name, checked, counters, opt)
     diskcache.write(KIND, entry, kernel.packed(code))
     return kernel, code
