@@ -13,7 +13,7 @@ import numpy as np
 from .arrays import Array, describe
 from .errors import ArgumentError, DTypeError
 from .flags import _Flag
-from .precision import BY_DTYPE, PRECISIONS, Precision
+from .precision import BY_DTYPE, PRECISIONS, Precision, Routine
 
 _F = TypeVar("_F", bound=_Flag)
 
@@ -65,13 +65,13 @@ def array(routine: str, position: int | None, name: str, value: Any, ndim: int) 
     return Argument(position, name, found, value)
 
 
-def precision(routine: str, wanted: Precision | None, first: Argument) -> Precision:
+def precision(this: Routine, first: Argument) -> Precision:
     """The routine's precision: as its name says, or by the dtype of its first array."""
-    if wanted is not None:
-        return wanted
+    if this.precision is not None:
+        return this.precision
     found = BY_DTYPE.get(first.array.dtype)
     if found is None:
-        raise DTypeError(routine, first.position, first.name, first.array.dtype,
+        raise DTypeError(this.name, first.position, first.name, first.array.dtype,
                          ", ".join(known.dtype.name for known in PRECISIONS))
     return found
 

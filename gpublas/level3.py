@@ -11,10 +11,10 @@ from .errors import ArgumentError
 from .flags import Op
 from .operands import Matrix
 from .precision import C as _C
-from .precision import D, Precision, S, Z, typed
+from .precision import D, Routine, S, Z, typed
 
 
-def _gemm(precision: Precision | None, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: Any = 0,
+def _gemm(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: Any = 0,
           C: Any = None) -> Any:
     """C = alpha op(A) op(B) + beta C, the general matrix product ({p}gemm of reference BLAS).
 
@@ -36,11 +36,11 @@ def _gemm(precision: Precision | None, opA: Any, opB: Any, alpha: Any, A: Any, B
     >>> {name}("N", "T", 1, A, A).real.tolist()
     [[5.0, 11.0], [11.0, 25.0]]
     """
-    routine = (precision.prefix if precision else "") + "gemm"
+    routine = this.name
     op_a = checks.flag(routine, 1, "opA", opA, Op)
     op_b = checks.flag(routine, 2, "opB", opB, Op)
     a, b = checks.array(routine, 4, "A", A, 2), checks.array(routine, 5, "B", B, 2)
-    kind = checks.precision(routine, precision, a)
+    kind = checks.precision(this, a)
     checks.dtype(routine, a, kind.dtype)
     checks.dtype(routine, b, kind.dtype)
     scale_a = checks.scalar(routine, 3, "alpha", alpha, kind)

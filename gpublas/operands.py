@@ -13,6 +13,24 @@ from .flags import Op
 from .precision import BY_DTYPE, Precision
 
 
+class Vector(NamedTuple):
+    """A vector operand.
+
+    pointer: address of element 0. size: number of elements. stride: elements from one to the next, of any sign; zero
+    repeats one element. precision: element type.
+    """
+
+    pointer: int
+    size: int
+    stride: int
+    precision: Precision
+
+    @classmethod
+    def of(cls, array: Array) -> Vector:
+        """The vector in a 1-D array, as it is indexed."""
+        return cls(array.pointer, array.shape[0], array.steps[0], BY_DTYPE[array.dtype])
+
+
 class Matrix(NamedTuple):
     """A matrix operand.
 

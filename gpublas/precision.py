@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,25 +44,42 @@ PRECISIONS = (S, D, C, Z)
 BY_DTYPE = {precision.dtype: precision for precision in PRECISIONS}
 
 
-def typed(generic: Callable, precision: Precision | None) -> Callable:
-    """The routine for one precision: `generic` with its first parameter bound and dropped from the signature.
+class Routine(NamedTuple):
+    """A public routine as its generic function sees it: the name users call, and the precision that name says.
+
+    precision is None for a name that picks it by the dtype of its first array.
+    """
+
+    name: str
+    precision: Precision | None
+
+
+def typed(generic: Callable, precision: Precision | None, name: str | None = None) -> Callable:
+    """The routine for one precision: `generic` with its first parameter, a Routine, bound and dropped.
 
     The name, signature and docstring are those a user looks up: `typed(_gemm, S)` is `sgemm(opA, ...)`. With None,
     the routine picks the precision by the dtype of its first array: `typed(_gemm, None)` is `gemm(opA, ...)`.
+    name: where BLAS's name is not the prefix before the generic one: `typed(_nrm2, C, "scnrm2")`.
+    In the docstring, {name}, {p}, {dtype}, {real} and {example} stand for what differs.
     """
     prefix = precision.prefix if precision else ""
-    routine = prefix + generic.__name__.strip("_")
+    generic_name = generic.__name__.strip("_")
+    routine = Routine(name or prefix + generic_name, precision)
 
     def bound(*args, **kwargs):
-        return generic(precision, *args, **kwargs)
+        return generic(routine, *args, **kwargs)
 
     signature = inspect.signature(generic)
-    bound.__name__ = bound.__qualname__ = routine
+    bound.__name__ = bound.__qualname__ = routine.name
     bound.__module__ = generic.__module__
     bound.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=list(signature.parameters.values())[1:])
-    words = {"{p}": prefix or "?", "{dtype}": precision.dtype.name if precision else "one of the four element types",
-             "{example}": f"np.{precision.dtype.name if precision else 'float64'}", "{name}": f"gpublas.{routine}"}
+        parameters=[parameter.replace(annotation=parameter.empty)
+                    for parameter in list(signature.parameters.values())[1:]], return_annotation=signature.empty)
+    bound.routine, bound.generic_name = routine, generic_name  # type: ignore[attr-defined]
+    words = {"{name}": f"gpublas.{routine.name}", "{p}": prefix or "?",
+             "{dtype}": precision.dtype.name if precision else "one of the four element types",
+             "{real}": precision.real.name if precision else "the element type's real type",
+             "{example}": f"np.{precision.dtype.name if precision else 'float64'}"}
     text = generic.__doc__ or ""
     for word, value in words.items():
         text = text.replace(word, value)

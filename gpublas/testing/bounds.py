@@ -29,7 +29,7 @@ def assert_within(computed, exact, bound, context: str = "") -> None:
     assert computed.shape == exact.shape, f"{context}: shape {computed.shape}, wanted {exact.shape}"
     bound = np.broadcast_to(bound, exact.shape)
     misplaced = np.argwhere(np.isnan(computed) != np.isnan(exact))
-    assert not len(misplaced), f"{context}: NaN where none should be, or none where one should: {misplaced[:5].tolist()}"
+    assert not len(misplaced), f"{context}: NaN where none should be, or none where one should: {misplaced[:5]}"
     with np.errstate(invalid="ignore"):
         error = np.where((computed == exact) | np.isnan(exact), 0, np.abs(computed - exact))
     excess = np.argwhere(error > bound)
