@@ -70,6 +70,8 @@ def test_an_access_may_not_straddle_two_ranges():
     program.launch(1, 1, 0, [np.uint64(base)], [(base, 4), (base + 4, 4), (base, 8)])
     with pytest.raises(KernelFault, match=r"4 bytes before the end of range 0, .*which the access crosses"):
         program.launch(1, 1, 0, [np.uint64(base)], [(base, 4), (base + 4, 4)])
+    with pytest.raises(KernelFault, match=r"4 bytes before the end of range 0, .*which the access crosses"):
+        program.launch(1, 1, 0, [np.uint64(base + 8)], [(base, 12)])
 
 
 def test_message_names_the_nearest_range():
@@ -90,6 +92,7 @@ def test_addresses_in_words():
     assert describe_address(2996, memory).endswith("4 bytes before range 2, 8 bytes from 0xbb8")
     assert describe_address(1096, memory).endswith("before the end of range 0, 100 bytes from 0x3e8, which the access "
                                                    "crosses")
+    assert describe_address(5016, memory).endswith("2008 bytes past the end of range 2, 8 bytes from 0xbb8")
     assert describe_address(1 << 40, memory) == "address 0x10000000000"
     assert describe_address(4, []) == "address 0x4"
 
