@@ -23,9 +23,10 @@ def relu(x: Any) -> Any:
     """
     source = checks.array("relu", 1, "x", x)
     out = arrays.empty(x, source.array.shape, source.array.dtype)
+    if source.array.size == 0:
+        return out
     with call("relu", {"x": source}, {"out": out}) as run:
-        if source.array.size:
-            backend.of(run).elementwise(run, "relu", source.array.dtype.name, plain(run["out"]), plain(run["x"]))
+        backend.of(run).elementwise(run, "relu", source.array.dtype.name, plain(run["out"]), plain(run["x"]))
     return out
 
 
@@ -43,8 +44,9 @@ def relu_backward(dy: Any, x: Any) -> Any:
     source = checks.array("relu_backward", 2, "x", x, dtype=gradient.array.dtype)
     checks.shaped("relu_backward", source, gradient.array.shape, "that of dy")
     out = arrays.empty(dy, gradient.array.shape, gradient.array.dtype)
+    if source.array.size == 0:
+        return out
     with call("relu_backward", {"dy": gradient, "x": source}, {"out": out}) as run:
-        if source.array.size:
-            backend.of(run).elementwise(run, "relu_backward", gradient.array.dtype.name, plain(run["out"]),
-                                        plain(run["dy"]), plain(run["x"]))
+        backend.of(run).elementwise(run, "relu_backward", gradient.array.dtype.name, plain(run["out"]),
+                                    plain(run["dy"]), plain(run["x"]))
     return out

@@ -67,15 +67,17 @@ def conv2d(x: Any, w: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 
     scales = _Scales(routine, alpha, beta, algo, workspace_limit, dtype)
     target, result = _target(routine, out, x, problem.y_shape, dtype, scales.beta, "N, filters and output extents")
 
+    if target.array.size == 0:
+        return result
     with _call(routine, {"x": image_x, "w": filters, "bias": shift}, target, scales.beta) as run:
         y = image(run["out"], layout)
         b = plain(run["bias"]) if shift else None
-        if y.size and (scales.alpha == 0 or problem.terms("forward") == 0):
+        if scales.alpha == 0 or problem.terms("forward") == 0:
             _scale(run, problem.dtype, y, scales.beta)
             if b is not None:
                 along = vector(b.pointer, b.extents[0], b.strides[0], b.itemsize, 1)
                 backend.of(run).elementwise(run, "axpby", problem.dtype, y, along, beta=1.0)
-        elif y.size:
+        else:
             operands = (image(run["x"], layout), image(run["w"], layout), b, y)
             scales.run(run, problem, "forward", operands)
     return result
@@ -112,11 +114,13 @@ def conv2d_backward_data(dy: Any, w: Any, x_shape: Sequence[int], *, stride: Any
     scales = _Scales(routine, alpha, beta, algo, workspace_limit, dtype)
     target, result = _target(routine, out, dy, problem.x_shape, dtype, scales.beta, "x_shape")
 
+    if target.array.size == 0:
+        return result
     with _call(routine, {"dy": gradient, "w": filters}, target, scales.beta) as run:
         dx = image(run["out"], layout)
-        if dx.size and (scales.alpha == 0 or problem.terms("backward_data") == 0):
+        if scales.alpha == 0 or problem.terms("backward_data") == 0:
             _scale(run, problem.dtype, dx, scales.beta)
-        elif dx.size:
+        else:
             operands = (image(run["dy"], layout), image(run["w"], layout), dx)
             scales.run(run, problem, "backward_data", operands)
     return result
@@ -151,11 +155,13 @@ def conv2d_backward_filter(x: Any, dy: Any, w_shape: Sequence[int], *, stride: A
     scales = _Scales(routine, alpha, beta, algo, workspace_limit, dtype)
     target, result = _target(routine, out, x, problem.w_shape, dtype, scales.beta, "w_shape")
 
+    if target.array.size == 0:
+        return result
     with _call(routine, {"x": image_x, "dy": gradient}, target, scales.beta) as run:
         dw = image(run["out"], layout)
-        if dw.size and (scales.alpha == 0 or problem.terms("backward_filter") == 0):
+        if scales.alpha == 0 or problem.terms("backward_filter") == 0:
             _scale(run, problem.dtype, dw, scales.beta)
-        elif dw.size:
+        else:
             operands = (image(run["x"], layout), image(run["dy"], layout), dw)
             scales.run(run, problem, "backward_filter", operands)
     return result
@@ -180,11 +186,13 @@ def conv2d_backward_bias(dy: Any, *, layout: str = "NCHW", alpha: float = 1.0, b
     _, filters, _ = split_shape(layout, gradient.array.shape)
     target, result = _target(routine, out, dy, (filters,), dtype, scale_b, "one for each filter")
 
+    if target.array.size == 0:
+        return result
     with _call(routine, {"dy": gradient}, target, scale_b) as run:
         db = plain(run["out"])
-        if db.size and (scale_a == 0 or gradient.array.size == 0):
+        if scale_a == 0 or gradient.array.size == 0:
             _scale(run, dtype.name, db, scale_b)
-        elif db.size:
+        else:
             backend.of(run).row_sums(run, dtype.name, image(run["dy"], layout), db, scale_a, scale_b)
     return result
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -41,14 +42,15 @@ def linear(x: Any, w: Any, bias: Any = None) -> Any:
     shape = (*source.array.shape[:-1], outputs)
     y = arrays.empty(x, shape, dtype)
     reads: dict[str, Any] = {"x": source, "w": weights, "bias": shift}
+    if math.prod(shape) == 0:
+        return y
     with call("linear", reads, {"y": y}) as run:
         target = _flat(run["y"])
-        if target.size:
-            filters = Matrix.of(run["w"]).transposed
-            for rows, part in _blocks(run["x"]):
-                gemm_bound(run, 1.0, _matrix(part, dtype), filters, 0.0, _matrix(target.box(0, *rows), dtype))
-            if shift is not None:
-                backend.of(run).elementwise(run, "axpby", dtype.name, _wide(target), _along(run["bias"]), beta=1.0)
+        filters = Matrix.of(run["w"]).transposed
+        for rows, part in _blocks(run["x"]):
+            gemm_bound(run, 1.0, _matrix(part, dtype), filters, 0.0, _matrix(target.box(0, *rows), dtype))
+        if shift is not None:
+            backend.of(run).elementwise(run, "axpby", dtype.name, _wide(target), _along(run["bias"]), beta=1.0)
     return y
 
 
@@ -67,24 +69,28 @@ def linear_backward(dy: Any, x: Any, w: Any) -> tuple[Any, Any, Any]:
     routine = "linear_backward"
     source, weights = _operands(routine, x, w, 2)
     dtype = source.array.dtype
-    outputs, _ = weights.array.shape
+    outputs, inputs = weights.array.shape
     gradient = checks.array(routine, 1, "dy", dy, dtype=dtype)
     checks.shaped(routine, gradient, (*source.array.shape[:-1], outputs), "the forward result's")
     dx = arrays.empty(x, source.array.shape, dtype)
     dw, db = arrays.empty(x, weights.array.shape, dtype), arrays.empty(x, (outputs,), dtype)
-    with call(routine, {"dy": gradient, "x": source, "w": weights}, {"dx": dx, "dw": dw, "db": db}) as run:
-        serve = backend.of(run)
-        rows = gradient.array.size // outputs if outputs else 0
+    rows = math.prod(source.array.shape[:-1])
+    # What is empty takes no part; what has elements but sums nothing is zero.
+    sizes = {"dx": (dx, rows * inputs), "dw": (dw, outputs * inputs), "db": (db, outputs)}
+    results = {name: array for name, (array, size) in sizes.items() if size}
+    if not results:
+        return dx, dw, db
+    with call(routine, {"dy": gradient, "x": source, "w": weights}, results) as run:
         if outputs == 0 or rows == 0:
-            for name in ("dx", "dw", "db"):
+            for name in results:
                 zeros = plain(run[name])
-                if zeros.size:
-                    serve.elementwise(run, "axpby", dtype.name, zeros, zeros, alpha=0.0)
+                backend.of(run).elementwise(run, "axpby", dtype.name, zeros, zeros, alpha=0.0)
             return dx, dw, db
-        filters, target = Matrix.of(run["w"]), _flat(run["dx"])
-        for part_rows, part in _blocks(run["dy"]):
-            gemm_bound(run, 1.0, _matrix(part, dtype), filters, 0.0, _matrix(target.box(0, *part_rows), dtype))
-        _sum_products(run, dtype, _blocks(run["dy"]), _blocks(run["x"]), Matrix.of(run["dw"]))
+        if inputs:
+            filters, target = Matrix.of(run["w"]), _flat(run["dx"])
+            for part_rows, part in _blocks(run["dy"]):
+                gemm_bound(run, 1.0, _matrix(part, dtype), filters, 0.0, _matrix(target.box(0, *part_rows), dtype))
+            _sum_products(run, dtype, _blocks(run["dy"]), _blocks(run["x"]), Matrix.of(run["dw"]))
         _sum_rows(run, dtype, run["dy"], plain(run["db"]))
     return dx, dw, db
 

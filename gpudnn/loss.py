@@ -44,11 +44,12 @@ def cross_entropy(logits: Any, target: Any, *, reduction: str = "mean") -> Any:
     dtype, samples = scores.array.dtype, labels.array.size
     out = arrays.empty(logits, labels.array.shape if reduction == "none" else (), dtype)
     scale = 1.0 if reduction == "sum" else 1.0 / samples if samples else math.nan
+    if reduction == "none" and samples == 0:
+        return out
     with call(routine, {"logits": scores, "target": labels}, {"out": out}) as run:
         serve = backend.of(run)
         if reduction == "none":
-            if samples:
-                _losses(run, serve, scores, along, run["out"])
+            _losses(run, serve, scores, along, run["out"])
             return out
         with backend.workspace(run, samples * dtype.itemsize) as memory:
             losses = arrays.Array(memory, labels.array.shape, _strides(labels.array.shape, dtype), dtype, True,
@@ -92,15 +93,14 @@ def cross_entropy_backward(logits: Any, target: Any, dloss: Any = 1.0, *, reduct
     if reduction == "mean" and samples:
         scale /= samples
     dx = arrays.empty(logits, scores.array.shape, dtype)
+    if scores.array.size == 0:
+        return dx
     with call(routine, reads, {"dx": dx}) as run:
-        if scores.array.size:
-            operands = [run["dx"], run["logits"], run["target"]]
-            if "dloss" in reads:
-                operands.append(run["dloss"])
-            for extents, (to, source, classes, *rest) in rows.split(operands, along):
-                backend.of(run).cross_entropy_backward(
-                    run, dtype.name, labels.array.dtype.name, scores.array.shape[along], extents, source, classes,
-                    rest[0] if rest else None, to, scale)
+        operands = [run["dx"], run["logits"], run["target"], *([run["dloss"]] if "dloss" in reads else [])]
+        for extents, (to, source, classes, *rest) in rows.split(operands, along):
+            backend.of(run).cross_entropy_backward(
+                run, dtype.name, labels.array.dtype.name, scores.array.shape[along], extents, source, classes,
+                rest[0] if rest else None, to, scale)
     return dx
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,12 +45,13 @@ def max_pool2d(x: Any, window: Any, *, stride: Any = None, padding: Any = 0, dil
                                      ceil_mode=ceil_mode, layout=layout, dtype=source.array.dtype, routine=routine)
     y = arrays.empty(x, problem.y_shape, source.array.dtype)
     indices = arrays.empty(x, problem.y_shape, _INDEX) if return_indices else None
+    result = (y, indices) if return_indices else y
+    if math.prod(problem.y_shape) == 0:
+        return result
     with call(routine, {"x": source}, {"y": y, "indices": indices}) as run:
-        target = image(run["y"], layout)
-        if target.size:
-            backend.of(run).max_pool(run, problem, image(run["x"], layout), target,
-                                     image(run["indices"], layout) if return_indices else None)
-    return (y, indices) if return_indices else y
+        backend.of(run).max_pool(run, problem, image(run["x"], layout), image(run["y"], layout),
+                                 image(run["indices"], layout) if return_indices else None)
+    return result
 
 
 def max_pool2d_backward(dy: Any, indices: Any, x_shape: Sequence[int], window: Any, *, stride: Any = None,
@@ -78,9 +80,9 @@ def max_pool2d_backward(dy: Any, indices: Any, x_shape: Sequence[int], window: A
     checks.shaped(routine, gradient, problem.y_shape, "the forward result's")
     checks.shaped(routine, places, problem.y_shape, "the forward result's")
     dx = arrays.empty(dy, problem.x_shape, gradient.array.dtype)
+    if math.prod(problem.x_shape) == 0:
+        return dx
     with call(routine, {"dy": gradient, "indices": places}, {"dx": dx}) as run:
-        target = image(run["dx"], layout)
-        if target.size:
-            backend.of(run).max_pool_backward(run, problem, image(run["dy"], layout), image(run["indices"], layout),
-                                              target)
+        backend.of(run).max_pool_backward(run, problem, image(run["dy"], layout), image(run["indices"], layout),
+                                          image(run["dx"], layout))
     return dx

@@ -25,11 +25,11 @@ def softmax(x: Any, axis: int = -1) -> Any:
     source = checks.array("softmax", 1, "x", x)
     along = rows.axis_of("softmax", 2, axis, source.array.ndim)
     y = arrays.empty(x, source.array.shape, source.array.dtype)
+    if source.array.size == 0:
+        return y
     with call("softmax", {"x": source}, {"y": y}) as run:
-        if source.array.size:
-            for extents, views in rows.split([run["y"], run["x"]], along):
-                backend.of(run).softmax(run, source.array.dtype.name, source.array.shape[along], extents, views[1],
-                                        views[0])
+        for extents, (to, values) in rows.split([run["y"], run["x"]], along):
+            backend.of(run).softmax(run, source.array.dtype.name, source.array.shape[along], extents, values, to)
     return y
 
 
@@ -49,9 +49,9 @@ def softmax_backward(dy: Any, y: Any, axis: int = -1) -> Any:
     checks.shaped("softmax_backward", result, gradient.array.shape, "that of dy")
     along = rows.axis_of("softmax_backward", 3, axis, gradient.array.ndim)
     dx = arrays.empty(dy, gradient.array.shape, dtype)
+    if gradient.array.size == 0:
+        return dx
     with call("softmax_backward", {"dy": gradient, "y": result}, {"dx": dx}) as run:
-        if gradient.array.size:
-            for extents, views in rows.split([run["dx"], run["dy"], run["y"]], along):
-                backend.of(run).softmax_backward(run, dtype.name, gradient.array.shape[along], extents, views[1],
-                                                 views[2], views[0])
+        for extents, (to, by_y, values) in rows.split([run["dx"], run["dy"], run["y"]], along):
+            backend.of(run).softmax_backward(run, dtype.name, gradient.array.shape[along], extents, by_y, values, to)
     return dx
