@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from intrinsics import global_address, inline_ptx, load_matrix4, shared_address
-from numba import cuda, float32, int32, int64, uint32, uint64, void
+from numba import cuda, float32, int32, int64, uint8, uint32, uint64, void
 
 from gpublas.testing.ptx import Kernel, KernelFault, Program, PTXError
 
@@ -70,7 +70,8 @@ def test_out_of_bounds_shared():
         cuda.syncthreads()
         x[cuda.threadIdx.x] = shared[0]
 
-    with pytest.raises(KernelFault, match=r"out-of-bounds shared access by block \(0, 0, 0\) thread \(15, 0, 0\)"):
+    with pytest.raises(KernelFault, match=r"out-of-bounds shared access by block \(0, 0, 0\) thread \(15, 0, 0\) .*"
+                                          r"\(shared address 0x40, the block has 64 bytes\)"):
         Kernel(write, void(float32[::1]))[1, 16](np.zeros(16, np.float32))
 
 
@@ -90,6 +91,56 @@ def test_misaligned_vector_access():
     assert y[0] == 4 + 7
     with pytest.raises(KernelFault, match=r"misaligned access.*ld.global.v4.f32"):
         kernel[1, 1](x, y, 1)
+
+
+@pytest.mark.parametrize("source,target,size,fault", [
+    (0, 0, 512, None), (512, 0, 512, None), (0, 512, 512, None),
+    (528, 0, 512, r"out-of-bounds global access.*\(address 0x\w+, 496 bytes before the end of range 0"),
+    (1024, 0, 16, r"out-of-bounds global access.*0 bytes past the end of range 0"),
+    (0, 528, 512, r"out-of-bounds shared access.*\(shared address 0x220, the block has 1040 bytes\)"),
+    (0, 0, 1040, "out-of-bounds shared access"),
+    (8, 0, 16, "misaligned access"), (0, 8, 16, "misaligned access"), (0, 0, 24, "misaligned access"),
+])
+def test_bulk_copies_stay_in_bounds(source, target, size, fault):
+    init = inline_ptx("bulk_init", "mbarrier.init.shared.b64 [$0], 1;", "", "r")
+    bulk = inline_ptx(
+        "bulk", "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3];", "", "rlrr")
+
+    def kernel(x, source, target, size):
+        barrier = cuda.shared.array(2, uint64)
+        buffer = cuda.shared.array(0, uint8)
+        init(shared_address(barrier))
+        bulk(uint32(shared_address(buffer) + target), uint64(global_address(x) + source), uint32(size),
+             shared_address(barrier))
+
+    array = np.zeros(1024 + 16, np.uint8)
+    array = array[-array.ctypes.data % 16:][:1024]
+    run = Kernel(kernel, void(uint8[::1], int64, uint32, uint32), cc=(9, 0))
+    if fault is None:
+        run[1, 1, 1024](array, source, target, size)
+    else:
+        with pytest.raises(KernelFault, match=fault):
+            run[1, 1, 1024](array, source, target, size)
+
+
+def test_random_order_depends_on_the_seed_only():
+    def shuffled(x):
+        shared = cuda.shared.array(1, int32)
+        t = cuda.threadIdx.x
+        if t == 0:
+            shared[0] = 0
+        cuda.syncthreads()
+        x[cuda.blockIdx.x, t] = cuda.atomic.add(shared, 0, 1)
+
+    results = []
+    for workers, seed in ((1, 3), (2, 3), (1, 4)):
+        x = np.zeros((8, 96), np.int32)
+        Kernel(shuffled, void(int32[:, ::1]), order="random", seed=seed, workers=workers)[8, 96](x)
+        results.append(x)
+    np.testing.assert_array_equal(results[0], results[1])
+    assert (results[0] != results[2]).any() and (results[0][0] != results[0][1]).any()
+    with pytest.raises(ValueError, match="order 'sideways' is none of forward, reverse, random"):
+        Kernel(shuffled, void(int32[:, ::1]), order="sideways")[8, 96](results[0])
 
 
 def test_divergent_barrier():

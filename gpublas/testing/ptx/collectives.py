@@ -19,11 +19,7 @@ from .warpgroups import warpgroup_mma
 # arguments, block record, access counts of the site) -> 0 or a fault code from fault_at.
 
 SIGNATURE = types.int64(
-    types.CPointer(types.uint32),
-    types.int64,
-    types.int64,
-    types.CPointer(types.int64),
-    types.CPointer(types.int64),
+    types.CPointer(types.uint32), types.int64, types.int64, types.CPointer(types.int64), types.CPointer(types.int64),
     types.CPointer(types.int64),
 )
 
@@ -67,15 +63,8 @@ def _warp_sync(words, stride, active, arguments, block, counts):
 
 def _mma(words, stride, active, arguments, block, counts):
     mma(
-        carray(words, (32, stride)),
-        arguments[0],
-        arguments[1],
-        arguments[2],
-        arguments[3],
-        arguments[4],
-        arguments[5],
-        arguments[6],
-        arguments[7],
+        carray(words, (32, stride)), arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5],
+        arguments[6], arguments[7],
     )
     return 0
 
@@ -110,15 +99,8 @@ def _store_matrix(words, stride, active, arguments, block, counts):
 def _warpgroup_mma(words, stride, active, arguments, block, counts):
     shared = carray(bytes_at(block[layout.SHARED]), block[layout.SHARED_SIZE])
     return warpgroup_mma(
-        carray(words, (128, stride)),
-        shared,
-        arguments[0],
-        arguments[1],
-        arguments[2],
-        arguments[3],
-        arguments[4],
-        arguments[5],
-        arguments[6],
+        carray(words, (128, stride)), shared, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+        arguments[5], arguments[6],
     )
 
 
@@ -128,18 +110,9 @@ def _access(words, stride, active, arguments, block, counts):
 
 
 _FUNCTIONS = {
-    layout.SHUFFLE: _shuffle,
-    layout.VOTE: _vote,
-    layout.MATCH: _match,
-    layout.REDUX: _redux,
-    layout.ELECT: _elect,
-    layout.ACTIVE_MASK: _active_mask,
-    layout.WARP_SYNC: _warp_sync,
-    layout.MMA: _mma,
-    layout.MOVE_MATRIX: _move_matrix,
-    layout.LOAD_MATRIX: _load_matrix,
-    layout.STORE_MATRIX: _store_matrix,
-    layout.ACCESS: _access,
+    layout.SHUFFLE: _shuffle, layout.VOTE: _vote, layout.MATCH: _match, layout.REDUX: _redux, layout.ELECT: _elect,
+    layout.ACTIVE_MASK: _active_mask, layout.WARP_SYNC: _warp_sync, layout.MMA: _mma, layout.MOVE_MATRIX: _move_matrix,
+    layout.LOAD_MATRIX: _load_matrix, layout.STORE_MATRIX: _store_matrix, layout.ACCESS: _access,
     layout.WGMMA: _warpgroup_mma,
 }
 _compiled: dict[int, Any] = {}

@@ -62,11 +62,5 @@ def _external_call(fn: FunctionLowering, name, results):
 
 
 OPERATIONS: Operations = {
-    "bra": _bra,
-    "brx": _brx,
-    "ret": _ret,
-    "exit": _ret,
-    "trap": _trap,
-    "brkpt": _brkpt,
-    "call": _call,
+    "bra": _bra, "brx": _brx, "ret": _ret, "exit": _ret, "trap": _trap, "brkpt": _brkpt, "call": _call,
 }

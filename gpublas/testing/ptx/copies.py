@@ -48,15 +48,8 @@ def _queue_copy(fn: KernelLowering, instr: Instr):
     if fn.module.checked:
         _check_source(fn, origin, valid, size)
     queued = fn.call(
-        "i1",
-        "copy.queue",
-        "ptr %ctx",
-        "ptr %shared",
-        f"i64 {fn.queue}",
-        f"i64 {address}",
-        f"i64 {origin}",
-        f"i32 {size}",
-        f"i32 {valid}",
+        "i1", "copy.queue", "ptr %ctx", "ptr %shared", f"i64 {fn.queue}", f"i64 {address}", f"i64 {origin}",
+        f"i32 {size}", f"i32 {valid}",
     )
     fn.fault_unless(queued, layout.COPY_OVERFLOW)
 
@@ -93,17 +86,30 @@ def _bulk_copy(fn: KernelLowering, instr: Instr):
     spaces = [mod.split("::")[0] for mod in mods if mod.split("::")[0] in ("shared", "global")]
     pointers = []
     size = fn.value(size, U32)
+    wide = fn.new(f"zext i32 {size} to i64")
     for operand, space in zip((target, source), spaces, strict=True):
         address = fn.address(operand)
+        if fn.module.checked:
+            _check_bulk(fn, space, address, wide)
         if space == "shared":
             pointers.append(fn.new(f"getelementptr i8, ptr %shared, i64 {address}"))
         else:
             pointers.append(fn.new(f"inttoptr i64 {address} to ptr"))
-    wide = fn.new(f"zext i32 {size} to i64")
     fn.invoke("llvm.memcpy.p0.p0.i64", *(f"ptr {pointer}" for pointer in pointers), f"i64 {wide}", "i1 false")
     if any(mod.startswith("mbarrier") for mod in mods):
         barrier = fn.pointer(instr.operands[3], "shared", 8, traced=False)
         update_barrier(fn, barrier, transferred=fn.new(f"sub i64 0, {wide}"))
+
+
+def _check_bulk(fn: KernelLowering, space: str, address: str, size: str) -> None:
+    """Both ends and the size of a bulk copy are multiples of 16 bytes, and all of its bytes must be accessible."""
+    rest = fn.new(f"and i64 {fn.new(f'or i64 {address}, {size}')}, 15")
+    fn.fault_unless(fn.new(f"icmp eq i64 {rest}, 0"), layout.MISALIGNED, address)
+    if space == "global":
+        fn.fault_unless(fn.accessible(space, address, size), layout.OUT_OF_BOUNDS, address)
+    else:
+        inside = fn.call("i1", "fits", "i64 0", "i64 %shared.size", f"i64 {address}", f"i64 {size}")
+        fn.fault_unless(inside, layout.SHARED_OUT_OF_BOUNDS, address)
 
 
 def update_barrier(fn: KernelLowering, pointer, arrivals="0", expected="0", transferred="0"):

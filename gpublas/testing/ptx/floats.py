@@ -54,11 +54,7 @@ def saturate(fn: FunctionLowering, value: str, llvm: str) -> str:
 
 
 def float_apply(
-    fn: FunctionLowering,
-    instr: Instr,
-    type_: Type,
-    values: Sequence[str],
-    operation: Operation,
+    fn: FunctionLowering, instr: Instr, type_: Type, values: Sequence[str], operation: Operation,
     narrow_operation: Operation | None = None,
 ) -> str:
     """Apply operation(llvm type, *values) under the instruction's ftz, relu and sat modifiers."""

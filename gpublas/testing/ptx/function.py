@@ -252,12 +252,7 @@ class FunctionLowering:
         hint = self.new(f"getelementptr {{ i64, i64 }}, ptr %hints, i64 {self.module.hints}")
         self.module.hints += 1
         return self.call(
-            "i1",
-            "accessible",
-            "ptr %block",
-            f"ptr {hint}",
-            f"i64 {address}",
-            f"i64 {size}",
+            "i1", "accessible", "ptr %block", f"ptr {hint}", f"i64 {address}", f"i64 {size}",
             f"i1 {int(space == 'generic')}",
         )
 

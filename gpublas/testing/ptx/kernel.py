@@ -25,17 +25,8 @@ class Kernel:
     """
 
     def __init__(
-        self,
-        pyfunc: Callable,
-        signature: Any,
-        cc: tuple = (8, 0),
-        checked: bool = True,
-        order: str = "forward",
-        seed: int = 0,
-        counters: bool = False,
-        workers: int | None = None,
-        opt_level: int = 2,
-        **options: Any,
+        self, pyfunc: Callable, signature: Any, cc: tuple = (8, 0), checked: bool = True, order: str = "forward",
+        seed: int = 0, counters: bool = False, workers: int | None = None, opt_level: int = 2, **options: Any,
     ) -> None:
         self.types = sigutils.normalize_signature(signature)[0]
         self.ptx = compile_ptx(pyfunc, signature, cc, **options)

@@ -47,23 +47,8 @@ SITE_COLUMNS = 10
 
 # Site kinds.
 (
-    BARRIER_SYNC,
-    BARRIER_ARRIVE,
-    BARRIER_REDUCE,
-    WARP_SYNC,
-    SHUFFLE,
-    VOTE,
-    MATCH,
-    REDUX,
-    ELECT,
-    ACTIVE_MASK,
-    ACCESS,
-    YIELD,
-    MMA,
-    LOAD_MATRIX,
-    STORE_MATRIX,
-    MOVE_MATRIX,
-    WGMMA,
+    BARRIER_SYNC, BARRIER_ARRIVE, BARRIER_REDUCE, WARP_SYNC, SHUFFLE, VOTE, MATCH, REDUX, ELECT, ACTIVE_MASK, ACCESS,
+    YIELD, MMA, LOAD_MATRIX, STORE_MATRIX, MOVE_MATRIX, WGMMA,
 ) = range(17)
 SITE_KINDS = 17
 
@@ -75,26 +60,11 @@ MATRIX_TYPES = {"f16": 0, "bf16": 1, "tf32": 2, "s8": 3, "u8": 4, "f64": 5, "f32
 
 # Fault kinds.
 FAULTS = {
-    1: "out-of-bounds global access",
-    2: "out-of-bounds shared access",
-    3: "misaligned access",
-    4: "trap",
-    5: "deadlock",
-    6: "divergent barrier",
-    7: "too many pending cp.async copies",
-    8: "local stack overflow",
-    9: "warp-wide instruction without all its lanes",
-    10: "executing lane is not in its own member mask",
+    1: "out-of-bounds global access", 2: "out-of-bounds shared access", 3: "misaligned access", 4: "trap",
+    5: "deadlock", 6: "divergent barrier", 7: "too many pending cp.async copies", 8: "local stack overflow",
+    9: "warp-wide instruction without all its lanes", 10: "executing lane is not in its own member mask",
 }
 (
-    OUT_OF_BOUNDS,
-    SHARED_OUT_OF_BOUNDS,
-    MISALIGNED,
-    TRAP,
-    DEADLOCK,
-    DIVERGENT_BARRIER,
-    COPY_OVERFLOW,
-    STACK_OVERFLOW,
-    PARTIAL_WARP,
-    NOT_IN_MASK,
+    OUT_OF_BOUNDS, SHARED_OUT_OF_BOUNDS, MISALIGNED, TRAP, DEADLOCK, DIVERGENT_BARRIER, COPY_OVERFLOW, STACK_OVERFLOW,
+    PARTIAL_WARP, NOT_IN_MASK,
 ) = FAULTS

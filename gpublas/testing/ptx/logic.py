@@ -10,20 +10,8 @@ from .parse import SINK, Instr, PTXError, Vec
 from .ptxtypes import PACKED, TYPES, U32, Type, type_of
 
 _FLOAT_COMPARE = {
-    "eq": "oeq",
-    "ne": "one",
-    "lt": "olt",
-    "le": "ole",
-    "gt": "ogt",
-    "ge": "oge",
-    "equ": "ueq",
-    "neu": "une",
-    "ltu": "ult",
-    "leu": "ule",
-    "gtu": "ugt",
-    "geu": "uge",
-    "num": "ord",
-    "nan": "uno",
+    "eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "equ": "ueq", "neu": "une",
+    "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge", "num": "ord", "nan": "uno",
 }
 _UNSIGNED_COMPARE = {"lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}
 
@@ -265,25 +253,8 @@ def _prmt(fn: FunctionLowering, instr: Instr) -> None:
 
 
 OPERATIONS: Operations = {
-    "setp": _setp,
-    "set": _set,
-    "selp": _selp,
-    "slct": _slct,
-    "testp": _testp,
-    "and": partial(_logic, name="and"),
-    "or": partial(_logic, name="or"),
-    "xor": partial(_logic, name="xor"),
-    "not": _not,
-    "cnot": _cnot,
-    "lop3": _lop3,
-    "shl": partial(_shift, name="shl"),
-    "shr": _shr,
-    "shf": _shf,
-    "popc": _popc,
-    "clz": _clz,
-    "brev": _brev,
-    "bfind": _bfind,
-    "bfe": _bfe,
-    "bfi": _bfi,
-    "prmt": _prmt,
+    "setp": _setp, "set": _set, "selp": _selp, "slct": _slct, "testp": _testp, "and": partial(_logic, name="and"),
+    "or": partial(_logic, name="or"), "xor": partial(_logic, name="xor"), "not": _not, "cnot": _cnot, "lop3": _lop3,
+    "shl": partial(_shift, name="shl"), "shr": _shr, "shf": _shf, "popc": _popc, "clz": _clz, "brev": _brev,
+    "bfind": _bfind, "bfe": _bfe, "bfi": _bfi, "prmt": _prmt,
 }

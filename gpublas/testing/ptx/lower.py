@@ -14,14 +14,8 @@ from .resumable import KernelLowering
 
 # How each instruction is lowered, by the first part of its opcode.
 OPERATIONS: Operations = {
-    **arithmetic.OPERATIONS,
-    **logic.OPERATIONS,
-    **conversion.OPERATIONS,
-    **memory.OPERATIONS,
-    **control.OPERATIONS,
-    **warp.OPERATIONS,
-    **matrix.OPERATIONS,
-    **copies.OPERATIONS,
+    **arithmetic.OPERATIONS, **logic.OPERATIONS, **conversion.OPERATIONS, **memory.OPERATIONS, **control.OPERATIONS,
+    **warp.OPERATIONS, **matrix.OPERATIONS, **copies.OPERATIONS,
 }
 
 

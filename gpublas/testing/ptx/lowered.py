@@ -32,16 +32,9 @@ class LoweredKernel:
     def packed(self, code: bytes) -> bytes:
         """The record followed by the kernel's object code."""
         record = {
-            "name": self.name,
-            "symbol": self.symbol,
-            "params": self.params,
-            "sites": self.sites.tolist(),
-            "context_bytes": self.context_bytes,
-            "local_range": self.local_range,
-            "shared_bytes": self.shared_bytes,
-            "hints": self.hints,
-            "segments": self.segments,
-            "accesses": list(self.accesses.items()),
+            "name": self.name, "symbol": self.symbol, "params": self.params, "sites": self.sites.tolist(),
+            "context_bytes": self.context_bytes, "local_range": self.local_range, "shared_bytes": self.shared_bytes,
+            "hints": self.hints, "segments": self.segments, "accesses": list(self.accesses.items()),
         }
         text = json.dumps(record).encode()
         return _LENGTHS.pack(len(text), len(self.variables)) + text + self.variables + code

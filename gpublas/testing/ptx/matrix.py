@@ -31,14 +31,8 @@ def _mma(fn: KernelLowering, instr: Instr) -> None:
         layout.MMA,
         exchange,
         (
-            rows,
-            depth,
-            layout.MATRIX_TYPES[a_type],
-            layout.MATRIX_TYPES[b_type],
-            layout.MATRIX_TYPES[d_type],
-            counts[1],
-            counts[2],
-            int("satfinite" in mods),
+            rows, depth, layout.MATRIX_TYPES[a_type], layout.MATRIX_TYPES[b_type], layout.MATRIX_TYPES[d_type],
+            counts[1], counts[2], int("satfinite" in mods),
         ),
     )
     target = instr.operands[0]
@@ -114,9 +108,5 @@ def _wgmma(fn: KernelLowering, instr: Instr) -> None:
 
 
 OPERATIONS: Operations = {
-    "mma": _mma,
-    "ldmatrix": _ldmatrix,
-    "stmatrix": _stmatrix,
-    "movmatrix": _movmatrix,
-    "wgmma": _wgmma,
+    "mma": _mma, "ldmatrix": _ldmatrix, "stmatrix": _stmatrix, "movmatrix": _movmatrix, "wgmma": _wgmma,
 }

@@ -8,13 +8,7 @@ from .parse import Instr, PTXError, Vec
 from .ptxtypes import TYPES, U64, type_of
 
 _COMMUTING = {
-    "add": "add",
-    "and": "and",
-    "or": "or",
-    "xor": "xor",
-    "exch": "xchg",
-    "inc": "uinc_wrap",
-    "dec": "udec_wrap",
+    "add": "add", "and": "and", "or": "or", "xor": "xor", "exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap",
 }
 
 
@@ -133,21 +127,7 @@ def _membar(fn: FunctionLowering, instr: Instr) -> None:
 
 
 OPERATIONS: Operations = {
-    "ld": _ld,
-    "ldu": _ld,
-    "st": _st,
-    "copy": _copy,
-    "atom": _atom,
-    "red": _red,
-    "cvta": _cvta,
-    "isspacep": _isspacep,
-    "membar": _membar,
-    "fence": _membar,
-    "prefetch": _no_effect,
-    "prefetchu": _no_effect,
-    "discard": _no_effect,
-    "applypriority": _no_effect,
-    "pmevent": _no_effect,
-    "setmaxnreg": _no_effect,
-    "griddepcontrol": _no_effect,
+    "ld": _ld, "ldu": _ld, "st": _st, "copy": _copy, "atom": _atom, "red": _red, "cvta": _cvta, "isspacep": _isspacep,
+    "membar": _membar, "fence": _membar, "prefetch": _no_effect, "prefetchu": _no_effect, "discard": _no_effect,
+    "applypriority": _no_effect, "pmevent": _no_effect, "setmaxnreg": _no_effect, "griddepcontrol": _no_effect,
 }

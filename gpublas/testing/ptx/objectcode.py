@@ -88,12 +88,8 @@ def _target_machine() -> llvm.TargetMachine:
 def _host() -> tuple[str, ...]:
     """What the object code depends on besides the kernel: target and libraries."""
     return (
-        llvm.get_default_triple(),
-        llvm.get_host_cpu_name(),
-        llvm.get_host_cpu_features().flatten(),
-        llvmlite.__version__,
-        numba.__version__,
-        ".".join(map(str, sys.version_info[:2])),
+        llvm.get_default_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(),
+        llvmlite.__version__, numba.__version__, ".".join(map(str, sys.version_info[:2])),
     )
 
 

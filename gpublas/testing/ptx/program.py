@@ -82,36 +82,28 @@ class Program:
         return f"PTX line {number}: {lines[number - 1].strip()}" if number else "entry"
 
     def launch(
-        self,
-        grid: int | Sequence[int],
-        block: int | Sequence[int],
-        shared_bytes: int,
-        values: Sequence[np.generic],
-        memory: Sequence[tuple[int, int]],
-        order: str = "forward",
-        seed: int = 0,
-        workers: int | None = None,
+        self, grid: int | Sequence[int], block: int | Sequence[int], shared_bytes: int, values: Sequence[np.generic],
+        memory: Sequence[tuple[int, int]], order: str = "forward", seed: int = 0, workers: int | None = None,
     ) -> Counters | None:
         """Run the kernel; returns Counters when the program counts.
 
         grid, block: extents, up to three each. shared_bytes: dynamic shared memory. values: one NumPy scalar (or
         array of the right size) per kernel parameter. memory: (address, bytes) of everything the kernel may touch;
         checked programs fault on other accesses. order, seed: stepping of threads between synchronisations. workers:
-        host threads, all CPUs by default. A forbidden access, a deadlock or a trap raises KernelFault.
+        host threads, by default one per processor. A forbidden access, a deadlock or a trap raises KernelFault.
         """
         grid, block = _triple(grid), _triple(block)
         threads = block[0] * block[1] * block[2]
         if not 0 < threads <= _MAX_THREADS:
             raise ValueError(f"{threads} threads per block")
+        if order not in _ORDERS:
+            raise ValueError(f"order {order!r} is none of {', '.join(_ORDERS)}")
         total_blocks = grid[0] * grid[1] * grid[2]
-        workers = max(1, min(workers or os.cpu_count() or 1, total_blocks))
+        workers = max(1, min(workers or _processors(), total_blocks))
         params = self._pack(values)
         table = range_table([*memory, byte_range(self.variables)])
         progress = np.array([0, workers], np.int64)
-        states = [
-            _Worker(self, grid, block, shared_bytes, params, table)
-            for _ in range(workers)
-        ]
+        states = [_Worker(self, grid, block, shared_bytes, params, table) for _ in range(workers)]
         run_blocks = schedule.run_blocks()
         functions = collectives.addresses(np.unique(self.kernel.sites[:, layout.KIND]))
         local_words = np.array(self.kernel.local_range, np.int64) // 4
@@ -119,18 +111,8 @@ class Program:
 
         def work(state: _Worker) -> None:
             run_blocks(
-                self.address,
-                state.words,
-                state.shared,
-                state.record,
-                self.kernel.sites,
-                functions,
-                local_words,
-                progress,
-                _ORDERS[order],
-                random_seed,
-                state.accesses,
-                state.report,
+                self.address, state.words, state.shared, state.record, self.kernel.sites, functions, local_words,
+                progress, _ORDERS[order], random_seed, state.accesses, state.report,
             )
 
         if workers == 1:
@@ -143,7 +125,7 @@ class Program:
                 faults,
                 key=lambda report: (report[schedule.REPORT_KIND] == layout.DEADLOCK, report[schedule.REPORT_BLOCK]),
             )
-            raise KernelFault(self._describe(first, grid, block, memory))
+            raise KernelFault(self._describe(first, grid, block, memory, states[0].shared_total))
         if not self.counters:
             return None
         return count(
@@ -170,7 +152,8 @@ class Program:
         return packed
 
     def _describe(
-        self, report: np.ndarray, grid: tuple[int, ...], block: tuple[int, ...], memory: Sequence[tuple[int, int]]
+        self, report: np.ndarray, grid: tuple[int, ...], block: tuple[int, ...], memory: Sequence[tuple[int, int]],
+        shared_total: int,
     ) -> str:
         """A fault report in words."""
         kind, number, thread, line, address, other, other_line = report.tolist()
@@ -184,7 +167,9 @@ class Program:
         )
         if kind == layout.OUT_OF_BOUNDS:
             text += f" ({describe_address(address & (1 << 64) - 1, memory)})"
-        elif kind in (layout.SHARED_OUT_OF_BOUNDS, layout.MISALIGNED):
+        elif kind == layout.SHARED_OUT_OF_BOUNDS:
+            text += f" (shared address {address & (1 << 64) - 1:#x}, the block has {shared_total} bytes)"
+        elif kind == layout.MISALIGNED:
             text += f" (address {address & (1 << 64) - 1:#x})"
         if other_line:
             text += f"; thread {position(other, block)} waits at {self.source_line(other_line)}"
@@ -195,17 +180,12 @@ class _Worker:
     """The memory one host thread works with: contexts, shared memory, block record, counters and report."""
 
     def __init__(
-        self,
-        program: Program,
-        grid: tuple[int, ...],
-        block: tuple[int, ...],
-        shared_bytes: int,
-        params: np.ndarray,
+        self, program: Program, grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int, params: np.ndarray,
         table: np.ndarray,
     ) -> None:
         kernel = program.kernel
         threads = block[0] * block[1] * block[2]
-        shared_total = kernel.shared_bytes + shared_bytes
+        self.shared_total = shared_total = kernel.shared_bytes + shared_bytes
         contexts = aligned_zeros(threads * kernel.context_bytes)
         self.words = contexts.view(np.uint32).reshape(threads, -1)
         self.shared = aligned_zeros(max(shared_total, 16))
@@ -239,13 +219,19 @@ def aligned_zeros(size: int, align: int = 1024) -> np.ndarray:
     return buffer[start : start + size]
 
 
-_pools: dict[int, ThreadPoolExecutor] = {}
+def _processors() -> int:
+    """Processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 _pools_lock = threading.Lock()
 
 
 def _pool(workers: int) -> ThreadPoolExecutor:
-    """Host threads for a launch, kept for the next ones."""
+    """Host threads for a launch, kept for the next ones; a forked process has none of its parent's."""
+    key = (os.getpid(), workers)
     with _pools_lock:
-        if workers not in _pools:
-            _pools[workers] = ThreadPoolExecutor(workers)
-        return _pools[workers]
+        if key not in _pools:
+            _pools[key] = ThreadPoolExecutor(workers)
+        return _pools[key]

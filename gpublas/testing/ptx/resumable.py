@@ -91,10 +91,7 @@ class KernelLowering(FunctionLowering):
         return self.new(f"getelementptr i8, ptr %ctx, i64 {self.slots[name]}")
 
     def stop(
-        self,
-        kind: int,
-        exchange: Iterable[tuple[str, str]] = (),
-        arguments: Sequence[int] = (),
+        self, kind: int, exchange: Iterable[tuple[str, str]] = (), arguments: Sequence[int] = (),
         live: list[str] | None = None,
     ) -> int:
         """Hand (LLVM type, value) operands to the scheduler and wait to be resumed; returns the site."""
@@ -137,9 +134,7 @@ class KernelLowering(FunctionLowering):
         """Stop so that the scheduler sees the addresses of all lanes making this access."""
         if self.module.counters and space in _TRACED:
             site = self.stop(
-                layout.ACCESS,
-                [("i64", self.address(operand))],
-                (_TRACED[space], size),
+                layout.ACCESS, [("i64", self.address(operand))], (_TRACED[space], size),
                 self.flow.live_before(self.index),
             )
             self.accesses[site] = self.current

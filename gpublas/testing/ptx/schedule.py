@@ -123,12 +123,8 @@ def release(status, base, active):
 def execute(words, base, active, site, sites, collectives, block, counts, report):
     """Run one collective for the active lanes of a warp; returns False on a fault."""
     code = call_collective(
-        collectives[sites[site, KIND]],
-        words.ctypes.data + base * words.strides[0],
-        words.shape[1],
-        active,
-        sites.ctypes.data + site * sites.strides[0] + 8 * ARGS,
-        block.ctypes.data,
+        collectives[sites[site, KIND]], words.ctypes.data + base * words.strides[0], words.shape[1], active,
+        sites.ctypes.data + site * sites.strides[0] + 8 * ARGS, block.ctypes.data,
         counts.ctypes.data + site * counts.strides[0],
     )
     if code:
@@ -200,11 +196,7 @@ def run_warp(step, words, status, base, lanes, sequence, sites, collectives, blo
             if code == FAULTED:
                 address = np.int64(words[thread, FAULT_ADDRESS]) | np.int64(words[thread, FAULT_ADDRESS + 1]) << 32
                 report_fault(
-                    report,
-                    np.int64(words[thread, FAULT_KIND]),
-                    block,
-                    thread,
-                    np.int64(words[thread, FAULT_LINE]),
+                    report, np.int64(words[thread, FAULT_KIND]), block, thread, np.int64(words[thread, FAULT_LINE]),
                     address,
                 )
                 return -1
@@ -348,17 +340,8 @@ def run_block(step, words, status, block, sites, collectives, state, order, rand
             base = warp_sequence[index] * 32
             arrange(lane_sequence, order, random_state)
             moved = run_warp(
-                step,
-                words,
-                status,
-                base,
-                min(np.int64(32), threads - base),
-                lane_sequence,
-                sites,
-                collectives,
-                block,
-                counts,
-                report,
+                step, words, status, base, min(np.int64(32), threads - base), lane_sequence, sites, collectives, block,
+                counts, report,
             )
             if moved < 0:
                 return False

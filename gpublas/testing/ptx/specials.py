@@ -60,16 +60,12 @@ def special_loads(specials: Mapping[str, str]) -> list[str]:
 
 def _lane_mask(name: str, value: str) -> list[str]:
     final = {
-        "eq": f"{value} = or i32 {value}.bit, 0",
-        "lt": f"{value} = sub i32 {value}.bit, 1",
-        "ge": f"{value} = sub i32 0, {value}.bit",
-        "le": f"{value} = or i32 {value}.bit, {value}.below",
+        "eq": f"{value} = or i32 {value}.bit, 0", "lt": f"{value} = sub i32 {value}.bit, 1",
+        "ge": f"{value} = sub i32 0, {value}.bit", "le": f"{value} = or i32 {value}.bit, {value}.below",
         "gt": f"{value} = xor i32 {value}.upto, -1",
     }[name[-2:]]
     return [
-        f"  {value}.lane = and i32 {value}.t, 31",
-        f"  {value}.bit = shl i32 1, {value}.lane",
-        f"  {value}.below = sub i32 {value}.bit, 1",
-        f"  {value}.upto = or i32 {value}.bit, {value}.below",
+        f"  {value}.lane = and i32 {value}.t, 31", f"  {value}.bit = shl i32 1, {value}.lane",
+        f"  {value}.below = sub i32 {value}.bit, 1", f"  {value}.upto = or i32 {value}.bit, {value}.below",
         f"  {final}",
     ]

@@ -104,13 +104,6 @@ def _nanosleep(fn: KernelLowering, instr: Instr) -> None:
 
 
 OPERATIONS: Operations = {
-    "bar": _bar,
-    "barrier": _bar,
-    "shfl": _shfl,
-    "vote": _vote,
-    "match": _match,
-    "redux": _redux,
-    "elect": _elect,
-    "activemask": _activemask,
-    "nanosleep": _nanosleep,
+    "bar": _bar, "barrier": _bar, "shfl": _shfl, "vote": _vote, "match": _match, "redux": _redux, "elect": _elect,
+    "activemask": _activemask, "nanosleep": _nanosleep,
 }
