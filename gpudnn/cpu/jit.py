@@ -23,7 +23,7 @@ from gpublas import diskcache
 
 # contract: a product and a sum may be one instruction, as on the GPU; nothing else of "fast math" is allowed.
 _OPTIONS = {"nogil": True, "fastmath": {"contract"}, "error_model": "numpy"}
-_GRAIN = 30_000  # operations below which a thread costs more than it brings
+_GRAIN = 300_000  # operations below which a thread costs more than it brings (measured: 0.1 ms to hand over)
 
 
 @intrinsic
