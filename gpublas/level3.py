@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from . import arrays, backend, checks
-from .checks import Scalar
+from .checks import Argument, Scalar
 from .context import Call, call
 from .errors import ArgumentError
 from .flags import Op
 from .operands import Matrix
 from .precision import C as _C
-from .precision import D, Routine, S, Z, typed
+from .precision import D, Precision, Routine, S, Z, typed
 
 
 def _gemm(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: Any = 0,
@@ -36,37 +36,60 @@ def _gemm(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: A
     >>> {name}("N", "T", 1, A, A).real.tolist()
     [[5.0, 11.0], [11.0, 25.0]]
     """
-    routine = this.name
-    op_a = checks.flag(routine, 1, "opA", opA, Op)
-    op_b = checks.flag(routine, 2, "opB", opB, Op)
-    a, b = checks.array(routine, 4, "A", A, 2), checks.array(routine, 5, "B", B, 2)
-    kind = checks.precision(this, a)
-    checks.dtype(routine, a, kind.dtype)
-    checks.dtype(routine, b, kind.dtype)
-    scale_a = checks.scalar(routine, 3, "alpha", alpha, kind)
-    scale_b = checks.scalar(routine, 6, "beta", beta, kind)
-    m, k = _under(op_a, a.array.shape)
-    depth, n = _under(op_b, b.array.shape)
-    if depth != k:
-        raise ArgumentError(routine, 5, "B", f"shape {b.array.shape} with opB={op_b}",
-                            f"op(B) with {k} rows, as op(A) has columns (A has shape {a.array.shape}, opA={op_a})")
-    if C is None:
-        if not scale_b.is_zero:
-            raise ArgumentError(routine, 7, "C", "None", "an array, since beta is not 0")
-        C = arrays.empty(A, (m, n), kind.dtype, order="F")
-    c = checks.array(routine, 7, "C", C, 2)
-    checks.dtype(routine, c, kind.dtype)
-    checks.shape(routine, c, (m, n), "rows of op(A), columns of op(B)")
-
-    reads = {"A": a, "B": b}
-    reads.update((name, scalar.argument) for name, scalar in (("alpha", scale_a), ("beta", scale_b))
-                 if scalar.argument)
-    group = {"C": c}
-    with call(routine, reads, writes=group if scale_b.is_zero else None,
-              updates=None if scale_b.is_zero else group) as run:
+    op_a, op_b = checks.flag(this.name, 1, "opA", opA, Op), checks.flag(this.name, 2, "opB", opB, Op)
+    a, b, kind = _operands(this, 4, A, 5, B)
+    scale_a = checks.scalar(this.name, 3, "alpha", alpha, kind)
+    scale_b = checks.scalar(this.name, 6, "beta", beta, kind)
+    m, n, _ = _inner(this, op_a, a, op_b, b)
+    c = _output(this, 7, C, (m, n), "rows of op(A), columns of op(B)", scale_b, a)
+    with _product(this, {"A": a, "B": b, "alpha": scale_a, "beta": scale_b}, c, scale_b.is_zero) as run:
         gemm_bound(run, scale_a, Matrix.of(run["A"]).under(op_a), Matrix.of(run["B"]).under(op_b), scale_b,
                    Matrix.of(run["C"]))
-    return C
+    return c.given
+
+
+def _operands(this: Routine, position_a: int, A: Any, position_b: int, B: Any) -> tuple[Argument, Argument, Precision]:
+    """Two matrices of one element type, and the precision."""
+    a = checks.array(this.name, position_a, "A", A, 2)
+    b = checks.array(this.name, position_b, "B", B, 2)
+    kind = checks.precision(this, a)
+    checks.dtype(this.name, a, kind.dtype)
+    checks.dtype(this.name, b, kind.dtype)
+    return a, b, kind
+
+
+def _inner(this: Routine, op_a: Op, a: Argument, op_b: Op, b: Argument) -> tuple[int, int, int]:
+    """m, n, k of op(A) op(B), whose inner dimensions agree."""
+    (m, k), (depth, n) = _under(op_a, a.array.shape), _under(op_b, b.array.shape)
+    if depth != k:
+        raise ArgumentError(this.name, b.position, "B", f"shape {b.array.shape} with opB={op_b}",
+                            f"op(B) with {k} rows, as op(A) has columns (A has shape {a.array.shape}, opA={op_a})")
+    return m, n, k
+
+
+def _output(this: Routine, position: int, C: Any, shape: tuple[int, int], why: str, beta: Scalar,
+            like: Argument) -> Argument:
+    """The output argument; a new column-major array where none is given and beta does not need its values."""
+    if C is None:
+        if not beta.is_zero:
+            raise ArgumentError(this.name, position, "C", "None", "an array, since beta is not 0")
+        C = arrays.empty(like.given, shape, like.array.dtype, order="F")
+    c = checks.array(this.name, position, "C", C, 2)
+    checks.dtype(this.name, c, like.array.dtype)
+    checks.shape(this.name, c, shape, why)
+    return c
+
+
+def _product(this: Routine, reads: dict[str, Argument | Scalar], c: Argument, overwrites: bool) -> Call:
+    """The call of a product into C; scalars among the reads count where they are on the device."""
+    group = {"C": c}
+    return call(this.name, _arguments(reads), writes=group if overwrites else None,
+                updates=None if overwrites else group)
+
+
+def _arguments(reads: dict[str, Argument | Scalar]) -> dict[str, Argument]:
+    found = {name: value.argument if isinstance(value, Scalar) else value for name, value in reads.items()}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _under(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:

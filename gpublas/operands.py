@@ -57,6 +57,11 @@ class Matrix(NamedTuple):
         return Matrix(self.pointer, self.columns, self.rows, self.column_stride, self.row_stride, self.precision,
                       self.conjugate)
 
+    @property
+    def adjoint(self) -> Matrix:
+        """The conjugate transpose."""
+        return self.under(Op.C)
+
     def under(self, op: Op) -> Matrix:
         """op(self): a conjugate of a real matrix is the matrix itself."""
         turned = self.transposed if op.transposes else self
@@ -77,10 +82,66 @@ class Matrix(NamedTuple):
         return max(self.column_stride, smallest) if self.columns > 1 else smallest
 
 
+class Symmetric(NamedTuple):
+    """A symmetric or Hermitian operand of which one triangle is stored.
+
+    matrix: its memory as a square matrix. lower: whether the lower triangle is the stored one. hermitian: whether the
+    other one is its conjugate; the imaginary part of the diagonal is then taken as zero.
+    """
+
+    matrix: Matrix
+    lower: bool
+    hermitian: bool
+
+    @property
+    def transposed(self) -> Symmetric:
+        """Its transpose (for a Hermitian one its conjugate): the same memory, seen the other way."""
+        return Symmetric(self.matrix.transposed, not self.lower, self.hermitian)
+
+
+class Triangular(NamedTuple):
+    """A triangular operand. lower: which triangle. unit: whether its diagonal is ones, which are not read."""
+
+    matrix: Matrix
+    lower: bool
+    unit: bool
+
+    @property
+    def transposed(self) -> Triangular:
+        return Triangular(self.matrix.transposed, not self.lower, self.unit)
+
+    def under(self, op: Op) -> Triangular:
+        return Triangular(self.matrix.under(op), self.lower != op.transposes, self.unit)
+
+
+class Batch(NamedTuple):
+    """How many products there are, and elements from one's matrix to the next one's; tables: pointers to tables of
+    addresses instead."""
+
+    count: int = 1
+    a: int = 0
+    b: int = 0
+    c: int = 0
+    tables: bool = False
+
+
+class Triangle(NamedTuple):
+    """Which triangle of an output is written, and whether its diagonal is made real (Hermitian results)."""
+
+    lower: bool
+    real_diagonal: bool = False
+
+    @property
+    def flipped(self) -> Triangle:
+        return Triangle(not self.lower, self.real_diagonal)
+
+
 class GemmProblem(NamedTuple):
     """What a gemm is, apart from where its data lies: the key of its plan.
 
-    m, n, k: C is m x n, A is m x k. strides: row and column strides of A, B and C in elements.
+    m, n, k: C is m x n, A is m x k. strides: row and column strides of A, B and C in elements. stored: which triangle
+    of a symmetric A is there, 1 lower, -1 upper, 0 for a general A. triangle: the part of C that is written, None
+    for all.
     """
 
     precision: Precision
@@ -90,9 +151,36 @@ class GemmProblem(NamedTuple):
     strides: tuple[int, int, int, int, int, int]
     conjugate_a: bool
     conjugate_b: bool
+    batch: Batch = Batch()
+    stored: int = 0
+    hermitian: bool = False
+    triangle: Triangle | None = None
 
     @classmethod
-    def of(cls, A: Matrix, B: Matrix, C: Matrix) -> GemmProblem:
+    def of(cls, A: Matrix | Symmetric, B: Matrix, C: Matrix, batch: Batch = Batch(),
+           triangle: Triangle | None = None) -> GemmProblem:
+        stored, hermitian = 0, False
+        if isinstance(A, Symmetric):
+            stored, hermitian, A = (1 if A.lower else -1), A.hermitian, A.matrix
         return cls(C.precision, C.rows, C.columns, A.columns,
                    (A.row_stride, A.column_stride, B.row_stride, B.column_stride, C.row_stride, C.column_stride),
-                   A.conjugate, B.conjugate)
+                   A.conjugate, B.conjugate, batch, stored, hermitian, triangle)
+
+
+class TriangularProblem(NamedTuple):
+    """What a triangular product or solution is: B = alpha A B, or B = alpha inv(A) B, with A m x m and B m x n."""
+
+    precision: Precision
+    solve: bool
+    m: int
+    n: int
+    strides: tuple[int, int, int, int]
+    lower: bool
+    unit: bool
+    conjugate: bool
+
+    @classmethod
+    def of(cls, solve: bool, A: Triangular, B: Matrix) -> TriangularProblem:
+        a = A.matrix
+        return cls(B.precision, solve, B.rows, B.columns, (a.row_stride, a.column_stride, B.row_stride,
+                   B.column_stride), A.lower, A.unit, a.conjugate)

@@ -66,7 +66,7 @@ def test_every_tile_edge(device, precision, op_a, op_b, rng):
 @pytest.mark.parametrize("op_a", OPS)
 def test_large_tiles(executor, op_a, op_b, rng, monkeypatch):
     """The 128 x 128 tile of sgemm, which small problems do not choose by themselves."""
-    from gpublas.cuda import plan_gemm
+    from gpublas.cuda.level3 import plan_gemm
 
     monkeypatch.setattr(config, "_FEW_TILES", 0)
     plan_gemm.cache_clear()

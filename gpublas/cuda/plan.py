@@ -7,9 +7,16 @@ from typing import Any, NamedTuple
 from .compile import Kernel
 
 
+class At(NamedTuple):
+    """An address that each call brings, plus a number of bytes that the plan knows."""
+
+    name: str
+    offset: int
+
+
 class Launch(NamedTuple):
-    """One kernel launch: its grid, and for each parameter a number of the right type or the name of a value
-    that each call brings (an address, alpha ...)."""
+    """One kernel launch: its grid, and for each parameter a number of the right type, or the name of a value that
+    each call brings (an address, alpha ...), or an At."""
 
     kernel: Kernel
     grid: tuple[int, int, int]
@@ -19,7 +26,7 @@ class Launch(NamedTuple):
     def of(cls, kernel: Kernel, grid: int | tuple[int, ...], *arguments: Any) -> Launch:
         """Convert the numbers once, here; names (text) stay."""
         x, y, z = (*((grid,) if isinstance(grid, int) else grid), 1, 1)[:3]
-        converted = tuple(value if isinstance(value, str) else convert(value)
+        converted = tuple(value if isinstance(value, (str, At)) else convert(value)
                           for convert, value in zip(kernel.converters, arguments, strict=True))
         return cls(kernel, (x, y, z), converted)
 
@@ -41,5 +48,6 @@ class Plan(NamedTuple):
     def _launch(self, call, values):
         for kernel, grid, arguments in self.launches:
             call.device.launch(kernel, grid, tuple(
-                convert(values[value]) if type(value) is str else value
+                convert(values[value]) if type(value) is str
+                else values[value.name] + value.offset if type(value) is At else value
                 for convert, value in zip(kernel.converters, arguments, strict=True)), call.stream, call.memory)

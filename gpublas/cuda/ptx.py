@@ -82,3 +82,14 @@ def vector_store(width: int, space: int):
         return types.void(base, offset, constant, types.UniTuple(kind, width)), generate
 
     return store
+
+
+@intrinsic
+def pointer_to(typing_context, address, element):
+    """The CPointer of `element` (a type) at an int64 address."""
+    kind = types.CPointer(element.dtype)
+
+    def generate(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], context.get_value_type(kind))
+
+    return kind(address, element), generate

@@ -91,8 +91,8 @@ SMALL = {**LARGE, "s": SimtConfig("s", 64, 64, 8, 4, 4, 3)}
 _FEW_TILES = 64  # below this many large tiles most multiprocessors would idle
 
 
-def choose(precision: Precision, m: int, n: int, k: int) -> SimtConfig:
-    """The configuration for a problem: large tiles when there are enough of them to fill a GPU."""
+def choose(precision: Precision, m: int, n: int, batch: int = 1) -> SimtConfig:
+    """The configuration for a batch of m x n products: large tiles when enough of them fill a GPU."""
     large = LARGE[precision.prefix]
-    tiles = -(-m // large.block_rows) * -(-n // large.block_columns)
+    tiles = -(-m // large.block_rows) * -(-n // large.block_columns) * batch
     return large if tiles >= _FEW_TILES else SMALL[precision.prefix]

@@ -10,20 +10,27 @@ from __future__ import annotations
 from numba import cuda, float32, float64, int32, int64, uint32
 
 from ..compile import KernelSource
-from ..ptx import GLOBAL, SHARED, vector_load, vector_store
+from ..ptx import GLOBAL, SHARED, pointer_to, vector_load, vector_store
+from ..scalars import ALPHA_CONJUGATE, ALPHA_REAL, ALPHA_THERE, BETA_REAL, BETA_THERE, scalar_reader
 from .config import WARP_COLUMNS, WARP_ROWS, SimtConfig
 
 device = cuda.jit(device=True)
 
-PARAMETERS = "ppp" + "lll" + "llllll" + "pp" + "i"  # then four scalars and two signs of the real type
+PARAMETERS = "lll" + "lll" + "llllll" + "llli" + "iiii" + "pp" + "i"  # then four scalars, two signs of the real type
 
 
-def gemm_kernel(*tiles) -> KernelSource:
-    """The kernel for the fields of a SimtConfig.
+def gemm_kernel(structured: bool, *tiles) -> KernelSource:
+    """The kernel for the fields of a SimtConfig; structured: A is symmetric or Hermitian, one triangle of it stored.
 
-    Kernel arguments: addresses of A (m x k), B (k x n), C (m x n); m, n, k; row and column strides of A, B, C in
-    elements; addresses of alpha and beta on the device, and a mask that says which of the two to read there (1 alpha,
-    2 beta); alpha and beta as (real, imaginary); signs (+1 or -1) that multiply the imaginary parts of A and of B.
+    Kernel arguments:
+    A, B, C: addresses of A (m x k), B (k x n), C (m x n), or of tables of such addresses. m, n, k.
+    a_row ... c_column: strides in elements. a_batch, b_batch, c_batch: elements from one product's matrix to the
+    next one's. tables: whether A, B, C are tables, one address for each product.
+    stored: which triangle of A is there, 1 lower, -1 upper. hermitian: whether the other one is its conjugate.
+    triangle: which triangle of C is written, 1 lower, -1 upper, 0 all. real_diagonal: whether the imaginary parts of
+    C's diagonal are set to zero.
+    alpha_at, beta_at: where alpha and beta are on the device; scalars: a mask, see scalars.py.
+    alpha_real ... beta_imag: their values otherwise. a_sign, b_sign: +1 or -1, times the imaginary parts of A, B.
     """
     config = SimtConfig(*tiles)
     real = float32 if config.precision in "sc" else float64
@@ -38,14 +45,16 @@ def gemm_kernel(*tiles) -> KernelSource:
     LOADS_A, LOADS_B = BM * BK // T, BN * BK // T  # elements that each thread brings of a slab
     SHARED_REALS, ACCUMULATORS = 2 * STAGE * parts, TM * TN * parts
     A_FRAGMENT, B_FRAGMENT, A_SLAB, B_SLAB = TM * parts, TN * parts, LOADS_A * parts, LOADS_B * parts
+    SIZE = config.element_bytes()
     zero = real(0)
 
     load_fragment = _fragment_loader(V * parts)
     multiply = _multiplier(TM, TN, parts)
-    fetch_a, fetch_a_first = _fetchers(LOADS_A, parts, zero)
-    fetch_b, fetch_b_first = _fetchers(LOADS_B, parts, zero)
+    fetch_a = _structured_fetcher(LOADS_A, parts, zero) if structured else _fetcher(LOADS_A, parts, zero)
+    fetch_b = _fetcher(LOADS_B, parts, zero)
     stash_a, stash_b = _stasher(LOADS_A, parts), _stasher(LOADS_B, parts)
-    finish = _finisher(parts)
+    finish = _finisher(parts, zero)
+    scalar = scalar_reader(parts, zero)
 
     @device
     def load_a(shared, at, step, out):
@@ -62,7 +71,8 @@ def gemm_kernel(*tiles) -> KernelSource:
         load_b(shared, at_b, step, next_b)
         multiply(accumulators, a, b)
 
-    def kernel(A, B, C, m, n, k, a_row, a_column, b_row, b_column, c_row, c_column, alpha_at, beta_at, scalars,
+    def kernel(A, B, C, m, n, k, a_row, a_column, b_row, b_column, c_row, c_column, a_batch, b_batch, c_batch, tables,
+               stored, hermitian, triangle, real_diagonal, alpha_at, beta_at, scalars,
                alpha_real, alpha_imag, beta_real, beta_imag, a_sign, b_sign):
         shared = cuda.shared.array(SHARED_REALS, real, alignment=16)
         accumulators = cuda.local.array(ACCUMULATORS, real)
@@ -71,23 +81,28 @@ def gemm_kernel(*tiles) -> KernelSource:
         slab_a, slab_b = cuda.local.array(A_SLAB, real), cuda.local.array(B_SLAB, real)
 
         # 1. Scalars: from the device where they are there. alpha == 0 reads neither A nor B.
-        if scalars & 1:
-            alpha_real = alpha_at[0]
-            if parts == 2:
-                alpha_imag = alpha_at[1]
-        if scalars & 2:
-            beta_real = beta_at[0]
-            if parts == 2:
-                beta_imag = beta_at[1]
+        alpha_real, alpha_imag = scalar(alpha_at, scalars, ALPHA_THERE, ALPHA_REAL, alpha_real, alpha_imag)
+        beta_real, beta_imag = scalar(beta_at, scalars, BETA_THERE, BETA_REAL, beta_real, beta_imag)
+        if scalars & ALPHA_CONJUGATE:
+            alpha_imag = -alpha_imag
         depth = k
         if alpha_real == zero and alpha_imag == zero:
             depth = int64(0)
 
-        # 2. Which tile of C, and how much of it lies inside the matrix.
-        tiles_down = (m + (BM - 1)) // BM
-        tile = int64(cuda.blockIdx.x)
+        # 2. Which product, which tile of its C, and how much of the tile lies inside the matrix.
+        tiles_down, tiles_across = (m + (BM - 1)) // BM, (n + (BN - 1)) // BN
+        tiles = tiles_down * tiles_across
+        product, tile = int64(cuda.blockIdx.x) // tiles, int64(cuda.blockIdx.x) % tiles
         top, left = (tile % tiles_down) * BM, (tile // tiles_down) * BN
         rows, columns = int32(min(m - top, BM)), int32(min(n - left, BN))
+        if (triangle > 0 and top + rows <= left) or (triangle < 0 and left + columns <= top):
+            return  # no element of the tile is in the triangle
+        if tables:
+            a, b = pointer_to(pointer_to(A, int64)[product], real), pointer_to(pointer_to(B, int64)[product], real)
+            c = pointer_to(pointer_to(C, int64)[product], real)
+        else:
+            a, b = pointer_to(A + product * a_batch * SIZE, real), pointer_to(B + product * b_batch * SIZE, real)
+            c = pointer_to(C + product * c_batch * SIZE, real)
 
         # 3. Which elements of a slab this thread brings: neighbours in memory go to neighbouring threads, so
         #    the fast axis of each operand decides. Element i lies at (row + i row_step, depth + i depth_step).
@@ -119,8 +134,10 @@ def gemm_kernel(*tiles) -> KernelSource:
         # 5. The first slab takes the remainder of k, so that the others need no test along k.
         if depth > 0:
             first = int32((depth - 1) % BK + 1)
-            fetch_a_first(A, a_at, a_step, a_i, a_i_step, rows, a_k, a_k_step, first, a_sign, slab_a)
-            fetch_b_first(B, b_at, b_step, b_j, b_j_step, columns, b_k, b_k_step, first, b_sign, slab_b)
+            fetch_a(a, a_at, a_step, a_i, a_i_step, rows, a_k, a_k_step, first, a_sign, slab_a,
+                    top, int64(0), a_row, a_column, stored, hermitian)
+            fetch_b(b, b_at, b_step, b_j, b_j_step, columns, b_k, b_k_step, first, b_sign, slab_b,
+                    left, int64(0), b_column, b_row, int32(0), int32(0))
             a_at += first * a_column
             b_at += first * b_row
             stash_a(shared, a_to, a_to_step, slab_a)
@@ -134,8 +151,11 @@ def gemm_kernel(*tiles) -> KernelSource:
             # 6. Each turn multiplies one slab out of shared memory while the next comes from global memory.
             while left_over >= 0:
                 if left_over > 0:
-                    fetch_a(A, a_at, a_step, a_i, a_i_step, rows, a_sign, slab_a)
-                    fetch_b(B, b_at, b_step, b_j, b_j_step, columns, b_sign, slab_b)
+                    done = depth - left_over
+                    fetch_a(a, a_at, a_step, a_i, a_i_step, rows, a_k, a_k_step, int32(BK), a_sign, slab_a,
+                            top, done, a_row, a_column, stored, hermitian)
+                    fetch_b(b, b_at, b_step, b_j, b_j_step, columns, b_k, b_k_step, int32(BK), b_sign, slab_b,
+                            left, done, b_column, b_row, int32(0), int32(0))
                     a_at += BK * a_column
                     b_at += BK * b_row
                 advance(shared, at_a, at_b, 1, accumulators, a0, b0, a1, b1)
@@ -159,12 +179,12 @@ def gemm_kernel(*tiles) -> KernelSource:
             if r < rows:
                 for j in range(TN):
                     s = int32(column + (j // V) * (WARP_COLUMNS * V) + j % V)
-                    if s < columns:
-                        finish(C, (top + r) * c_row + (left + s) * c_column, accumulators, i * TN + j, alpha_real,
-                               alpha_imag, beta_real, beta_imag)
+                    if s < columns and (top + r - left - s) * triangle >= 0:
+                        finish(c, (top + r) * c_row + (left + s) * c_column, accumulators, i * TN + j, alpha_real,
+                               alpha_imag, beta_real, beta_imag, real_diagonal and top + r == left + s)
 
     kinds = PARAMETERS + ("f" if real is float32 else "d") * 6
-    return KernelSource(kernel, kinds, (real,) * 5, T, config.min_blocks)
+    return KernelSource(kernel, kinds, (real,) * 2, T, config.min_blocks)
 
 
 def _fragment_loader(width):
@@ -210,11 +230,8 @@ def _multiplier(rows, columns, parts):
     return multiply
 
 
-def _fetchers(loads, parts, zero):
-    """Device functions that bring a thread's elements of a slab from global memory, zero outside the matrix.
-
-    The second also tests along k, for the slab that k does not fill.
-    """
+def _element_loader(parts, zero):
+    """Device function: element i of a register array from global memory, zero where it is not inside."""
     load = vector_load(parts, GLOBAL)
     if parts == 1:
         @device
@@ -228,19 +245,51 @@ def _fetchers(loads, parts, zero):
                 out[2 * i], out[2 * i + 1] = value[0], value[1] * sign
             else:
                 out[2 * i], out[2 * i + 1] = zero, zero
+    return element
+
+
+def _fetcher(loads, parts, zero):
+    """Device function that brings a thread's elements of a slab from global memory, zero outside the matrix.
+
+    Element i lies at `at + i step`, at row (column) place + i place_step below limit, and at depth + i depth_step
+    below depth_limit along k: one test, the same for every full slab. The arguments after `out` are for
+    structured operands.
+    """
+    element = _element_loader(parts, zero)
 
     @device
-    def fetch(source, at, step, place, place_step, limit, sign, out):
-        for i in range(loads):
-            element(source, at + i * step, int32(place + i * place_step) < limit, sign, out, i)
-
-    @device
-    def fetch_first(source, at, step, place, place_step, limit, depth, depth_step, depth_limit, sign, out):
+    def fetch(source, at, step, place, place_step, limit, depth, depth_step, depth_limit, sign, out,
+              first_place, first_depth, along_place, along_depth, stored, hermitian):
         for i in range(loads):
             inside = int32(place + i * place_step) < limit and int32(depth + i * depth_step) < depth_limit
             element(source, at + i * step, inside, sign, out, i)
 
-    return fetch, fetch_first
+    return fetch
+
+
+def _structured_fetcher(loads, parts, zero):
+    """Device function like `_fetcher`'s for a symmetric or Hermitian matrix of which one triangle is stored.
+
+    The slab begins at row first_place and at first_depth along k; strides are along_place and along_depth.
+    """
+    element = _element_loader(parts, zero)
+
+    @device
+    def fetch(source, at, step, place, place_step, limit, depth, depth_step, depth_limit, sign, out,
+              first_place, first_depth, along_place, along_depth, stored, hermitian):
+        for i in range(loads):
+            r, d = int32(place + i * place_step), int32(depth + i * depth_step)
+            row, column = first_place + r, first_depth + d
+            flip = sign
+            if (row - column) * stored < 0:  # not stored: its mirror image is
+                row, column = column, row
+                if hermitian:
+                    flip = -sign
+            element(source, row * along_place + column * along_depth, r < limit and d < depth_limit, flip, out, i)
+            if parts == 2 and hermitian and row == column:
+                out[2 * i + 1] = zero
+
+    return fetch
 
 
 def _stasher(loads, parts):
@@ -259,23 +308,23 @@ def _stasher(loads, parts):
     return stash
 
 
-def _finisher(parts):
-    """Device function: one element of the result."""
+def _finisher(parts, zero):
+    """Device function: one element of the result; is_real: on the diagonal of a Hermitian one."""
     if parts == 1:
         @device
-        def finish(C, at, accumulators, i, alpha, alpha_imag, beta, beta_imag):
+        def finish(C, at, accumulators, i, alpha, alpha_imag, beta, beta_imag, is_real):
             value = alpha * accumulators[i]
             if beta != 0:
                 value += beta * C[at]
             C[at] = value
     else:
         @device
-        def finish(C, at, accumulators, i, alpha_real, alpha_imag, beta_real, beta_imag):
+        def finish(C, at, accumulators, i, alpha_real, alpha_imag, beta_real, beta_imag, is_real):
             x, y = accumulators[2 * i], accumulators[2 * i + 1]
             real, imag = alpha_real * x - alpha_imag * y, alpha_real * y + alpha_imag * x
             if beta_real != 0 or beta_imag != 0:
                 x, y = C[2 * at], C[2 * at + 1]
                 real += beta_real * x - beta_imag * y
                 imag += beta_real * y + beta_imag * x
-            C[2 * at], C[2 * at + 1] = real, imag
+            C[2 * at], C[2 * at + 1] = real, zero if is_real else imag
     return finish

@@ -1,0 +1,170 @@
+"""Level 3 on the GPU: everything is the gemm kernel, and for triangles a small kernel for diagonal blocks."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+from ..checks import Scalar
+from ..context import Call
+from ..operands import Batch, GemmProblem, Matrix, Symmetric, Triangle, Triangular, TriangularProblem
+from .compile import build
+from .gemm.config import choose
+from .plan import At, Launch, Plan
+
+_PLANS = 4096  # remembered of each kind; a plan is a few hundred bytes
+
+
+def gemm(call: Call, alpha: Scalar, A: Matrix | Symmetric, B: Matrix, beta: Scalar, C: Matrix,
+         batch: Batch = Batch(), triangle: Triangle | None = None, conjugate_alpha: bool = False) -> None:
+    """C = alpha A B + beta C, for one product or a batch of them, on all of C or on one triangle."""
+    plan = plan_gemm(call.device.capability, GemmProblem.of(A, B, C, batch, triangle))
+    plan.run(call, {"A": (A.matrix if isinstance(A, Symmetric) else A).pointer, "B": B.pointer, "C": C.pointer,
+                    **_scalars(alpha, beta, conjugate_alpha)})
+
+
+symm = gemm
+
+
+def gemmtr(call: Call, alpha: Scalar, A: Matrix, B: Matrix, beta: Scalar, C: Matrix, triangle: Triangle) -> None:
+    """C = alpha A B + beta C on one triangle of C."""
+    gemm(call, alpha, A, B, beta, C, triangle=triangle)
+
+
+def syrk(call: Call, alpha: Scalar, A: Matrix, beta: Scalar, C: Matrix, triangle: Triangle, hermitian: bool) -> None:
+    """C = alpha A A^T + beta C (A A^H if hermitian) on one triangle of C."""
+    gemm(call, alpha, A, A.adjoint if hermitian else A.transposed, beta, C, triangle=triangle)
+
+
+def syr2k(call: Call, alpha: Scalar, A: Matrix, B: Matrix, beta: Scalar, C: Matrix, triangle: Triangle,
+          hermitian: bool) -> None:
+    """C = alpha A B^T + alpha B A^T + beta C (adjoints, and the second alpha conjugate, if hermitian)."""
+    left, right = (B.adjoint, A.adjoint) if hermitian else (B.transposed, A.transposed)
+    gemm(call, alpha, A, left, beta, C, triangle=triangle)
+    gemm(call, alpha, B, right, Scalar(1.0), C, triangle=triangle, conjugate_alpha=hermitian)
+
+
+def trmm(call: Call, alpha: Scalar, A: Triangular, B: Matrix) -> None:
+    """B = alpha A B."""
+    _triangular(call, False, alpha, A, B)
+
+
+def trsm(call: Call, alpha: Scalar, A: Triangular, B: Matrix) -> None:
+    """B = alpha inv(A) B."""
+    _triangular(call, True, alpha, A, B)
+
+
+def _triangular(call, solve, alpha, A, B):
+    plan = plan_triangular(call.device.capability, TriangularProblem.of(solve, A, B))
+    plan.run(call, {"A": A.matrix.pointer, "B": B.pointer, **_scalars(alpha, Scalar(0.0))})
+
+
+def _scalars(alpha, beta, conjugate_alpha=False):
+    """The values of alpha and beta under the names that plans use (see scalars.py)."""
+    from . import scalars
+
+    mask = scalars.ALPHA_CONJUGATE if conjugate_alpha else 0
+    for scalar, there, real in ((alpha, scalars.ALPHA_THERE, scalars.ALPHA_REAL),
+                                (beta, scalars.BETA_THERE, scalars.BETA_REAL)):
+        if scalar.argument:
+            mask |= there | (real if scalar.argument.array.dtype.kind == "f" else 0)
+    a, b = alpha.value, beta.value
+    return {"alpha_at": alpha.pointer, "beta_at": beta.pointer, "scalars": mask,
+            "alpha_as_beta": scalars.BETA_THERE if alpha.argument else 0,
+            "alpha_real": a.real, "alpha_imag": a.imag, "beta_real": b.real, "beta_imag": b.imag}
+
+
+_GIVEN = ("alpha_at", "beta_at", "scalars", "alpha_real", "alpha_imag", "beta_real", "beta_imag")
+
+
+@functools.lru_cache(_PLANS)
+def plan_gemm(capability: tuple, problem: GemmProblem) -> Plan:
+    """One launch: a block for each tile of each C, numbered along one axis so that no grid limit is met."""
+    return Plan((_gemm_launch(capability, problem, "A", "B", "C", _GIVEN),))
+
+
+def _gemm_launch(capability, problem: GemmProblem, a: Any, b: Any, c: Any, scalars: tuple) -> Launch:
+    from .gemm.simt import gemm_kernel
+
+    config = choose(problem.precision, problem.m, problem.n, problem.batch.count)
+    kernel = build(gemm_kernel, problem.stored != 0, *dataclasses.astuple(config), capability=capability)
+    tiles = -(-problem.m // config.block_rows) * -(-problem.n // config.block_columns)
+    batch, triangle = problem.batch, problem.triangle
+    return Launch.of(
+        kernel, tiles * batch.count, a, b, c, problem.m, problem.n, problem.k, *problem.strides,
+        batch.a, batch.b, batch.c, batch.tables, problem.stored, problem.hermitian,
+        0 if triangle is None else 1 if triangle.lower else -1, triangle is not None and triangle.real_diagonal,
+        *scalars, -1 if problem.conjugate_a else 1, -1 if problem.conjugate_b else 1)
+
+
+@functools.lru_cache(_PLANS)
+def plan_triangular(capability: tuple, problem: TriangularProblem) -> Plan:
+    """Halve the triangle until a block of it fits the substitution kernel; what lies beside the blocks is gemm.
+
+    With A lower: the solution takes B1 = inv(A11) B1, B2 -= A21 B1, B2 = inv(A22) B2; the product takes B2 = A22 B2,
+    B2 += A21 B1, B1 = A11 B1, in which every B1 is read before it is overwritten. alpha goes where B is first read.
+    """
+    launches: list[Launch] = []
+    _divide_triangle(launches, capability, problem, 0, problem.m, True)
+    return Plan(tuple(launches))
+
+
+def _divide_triangle(launches, capability, problem, start, stop, scaled):
+    """Launches for rows start to stop of the triangle, counted in the order of substitution.
+
+    scaled: whether alpha still has to be applied to these rows of B.
+    """
+    from .solve import ROWS
+
+    if stop - start <= ROWS:
+        launches.append(_block_launch(capability, problem, start, stop, scaled))
+        return
+    middle = start + max(ROWS, (stop - start) // 2 // ROWS * ROWS)
+    if problem.solve:
+        _divide_triangle(launches, capability, problem, start, middle, scaled)
+        launches.append(_beside_launch(capability, problem, start, middle, stop, scaled))
+        _divide_triangle(launches, capability, problem, middle, stop, False)
+    else:
+        _divide_triangle(launches, capability, problem, middle, stop, scaled)
+        launches.append(_beside_launch(capability, problem, start, middle, stop, scaled))
+        _divide_triangle(launches, capability, problem, start, middle, scaled)
+
+
+def _rows(problem, start, stop):
+    """The rows of the matrix that rows start to stop in the order of substitution are: an upper triangle runs back."""
+    return (start, stop) if problem.lower else (problem.m - stop, problem.m - start)
+
+
+def _at(problem, name, row, column):
+    row_stride, column_stride = problem.strides[:2] if name == "A" else problem.strides[2:]
+    return At(name, (row * row_stride + column * column_stride) * problem.precision.dtype.itemsize)
+
+
+def _block_launch(capability, problem, start, stop, scaled):
+    from .solve import COLUMNS, triangular_block
+
+    first, last = _rows(problem, start, stop)
+    a_row, a_column, b_row, b_column = problem.strides
+    kernel = build(triangular_block, problem.precision.prefix, capability=capability)
+    alpha = ("alpha_at", "scalars", "alpha_real", "alpha_imag") if scaled else (0, 0, 1, 0)
+    return Launch.of(
+        kernel, -(-problem.n // COLUMNS[problem.precision.prefix]), _at(problem, "A", first, first),
+        _at(problem, "B", first, 0), problem.n, last - first, *problem.strides, problem.solve, problem.lower,
+        problem.unit, abs(b_row) <= abs(b_column), abs(a_row) <= abs(a_column), *alpha,
+        -1 if problem.conjugate else 1)
+
+
+def _beside_launch(capability, problem, start, middle, stop, scaled):
+    """The gemm with the rectangle beside two halves of the triangle: into the rows of the second."""
+    (first, last), (target, end) = _rows(problem, start, middle), _rows(problem, middle, stop)
+    a_row, a_column, b_row, b_column = problem.strides
+    product = GemmProblem(problem.precision, end - target, problem.n, last - first,
+                          (a_row, a_column, b_row, b_column, b_row, b_column), problem.conjugate, False)
+    if problem.solve:  # B2 = alpha B2 - A21 B1, where B1 already holds its share of alpha
+        beta = ("alpha_at", "alpha_as_beta", "alpha_real", "alpha_imag") if scaled else (0, 0, 1, 0)
+        scalars = (0, beta[0], beta[1], -1, 0, beta[2], beta[3])
+    else:  # B2 += alpha A21 B1
+        scalars = ("alpha_at", 0, "scalars", "alpha_real", "alpha_imag", 1, 0) if scaled else (0, 0, 0, 1, 0, 1, 0)
+    return _gemm_launch(capability, product, _at(problem, "A", target, first), _at(problem, "B", first, 0),
+                        _at(problem, "B", target, 0), scalars)

@@ -1,0 +1,32 @@
+"""How kernels get alpha and beta: by value, or from device memory, which the host then need not wait for.
+
+A kernel takes two addresses, a mask of the bits below, and (real, imaginary) values for both scalars.
+"""
+
+from __future__ import annotations
+
+from numba import cuda
+
+ALPHA_THERE, BETA_THERE = 1, 2  # read it at its address
+ALPHA_REAL, BETA_REAL = 4, 8  # what lies there is a real number, though the kernel is complex
+ALPHA_CONJUGATE = 16  # use the conjugate of alpha
+
+
+def scalar_reader(parts, zero):
+    """Device function: (real, imaginary) of a scalar; parts: reals in an element of the kernel's type."""
+    device = cuda.jit(device=True)
+    if parts == 1:
+        @device
+        def read(address, mask, there, is_real, real, imag):
+            if mask & there:
+                return address[0], zero
+            return real, imag
+    else:
+        @device
+        def read(address, mask, there, is_real, real, imag):
+            if mask & there:
+                if mask & is_real:
+                    return address[0], zero
+                return address[0], address[1]
+            return real, imag
+    return read
