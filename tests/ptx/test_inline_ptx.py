@@ -495,6 +495,28 @@ def test_unary_float_instructions(asm, function):
     np.testing.assert_allclose(apply(asm, "f", "f", F, F, x), function(x), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("asm,values,expected", [
+    ("min.f64 $0, $1, $2;", [(NAN, 1), (1, NAN), (0.0, -0.0), (-0.0, 0.0), (2, 3), (INF, -INF)],
+     [1, 1, -0.0, -0.0, 2, -INF]),
+    ("max.f64 $0, $1, $2;", [(NAN, 1), (1, NAN), (0.0, -0.0), (-0.0, 0.0), (2, 3), (NAN, NAN)],
+     [1, 1, 0.0, 0.0, 3, NAN]),
+])
+def test_double_instructions(asm, values, expected):
+    got, want = apply(asm, "d", "dd", D, D, values), np.array(expected)
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(np.signbit(got[want == 0]), np.signbit(want[want == 0]))
+
+
+@pytest.mark.parametrize("asm", [
+    "cvt.rn.relu.f16.f32 $0, $1;",
+    "{ .reg .b16 h, one, zero; mov.b16 one, 0x3C00; mov.b16 zero, 0; cvt.rn.f16.f32 h, $1;"
+    "  fma.rn.relu.f16 $0, h, one, zero; }",
+])
+def test_relu_clamps_negative_values_and_keeps_nan(asm):
+    got = apply(asm, "h", "f", H, F, [-3, 2, NAN, -INF, INF]).view(np.float16)
+    np.testing.assert_array_equal(got, np.array([0, 2, NAN, 0, INF], np.float16))
+
+
 def test_half_fma_is_rounded_once():
     x = RNG.integers(0, 1 << 15, (1000, 3)).astype(np.uint16)
     x[(x & 0x7C00) >= 0x6000] &= 0x3FFF

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .floats import flush, from_float, intrinsic, saturate, to_float
+from .floats import clamp_negative, flush, from_float, intrinsic, saturate, to_float
 from .function import FunctionLowering, Operations
 from .parse import SINK, Instr, PTXError, Vec
 from .ptxtypes import DIRECTED, LLVM_BITS, PACKED, TYPES, U32, float_type, type_of
@@ -109,7 +109,7 @@ def _float_to_float(fn: FunctionLowering, instr: Instr, target, source, value, l
     if "sat" in instr.mods:
         value = saturate(fn, value, wide)
     if "relu" in instr.mods:
-        value = fn.call(wide, f"llvm.maximumnum.{float_type(wide)}", f"{wide} {value}", f"{wide} 0.0")
+        value = clamp_negative(fn, value, wide)
     if "ftz" in instr.mods and target.name == "f32":
         value = flush(fn, value)
     if target.bits == 16:

@@ -48,9 +48,18 @@ def flush(fn: FunctionLowering, value: str) -> str:
 
 def saturate(fn: FunctionLowering, value: str, llvm: str) -> str:
     """Clamp to [0, 1], NaN to 0."""
-    name = float_type(llvm)
-    positive = fn.call(llvm, f"llvm.maximumnum.{name}", f"{llvm} {value}", f"{llvm} 0.0")
-    return fn.call(llvm, f"llvm.minimumnum.{name}", f"{llvm} {positive}", f"{llvm} 1.0")
+    positive = number_extreme(fn, "max")(llvm, value, "0.0")
+    return number_extreme(fn, "min")(llvm, positive, "1.0")
+
+
+def clamp_negative(fn: FunctionLowering, value: str, llvm: str) -> str:
+    """The relu modifier: negative values to 0, NaN stays."""
+    return intrinsic(fn, "maximum")(llvm, value, "0.0")
+
+
+def number_extreme(fn: FunctionLowering, name: str) -> Operation:
+    """The operation min or max that ignores a NaN beside a number."""
+    return lambda llvm, a, b: fn.call(llvm, f"{name}.number.{float_type(llvm)}", f"{llvm} {a}", f"{llvm} {b}")
 
 
 def float_apply(
@@ -76,8 +85,7 @@ def float_apply(
         if "sat" in mods:
             result = saturate(fn, result, llvm)
         if "relu" in mods:
-            zero = fn.call(llvm, f"llvm.maximumnum.{float_type(llvm)}", f"{llvm} {result}", f"{llvm} 0.0")
-            result = zero
+            result = clamp_negative(fn, result, llvm)
         return from_float(fn, result, lane_type) if narrow else result
 
     return per_lane(fn, type_, scalar, values)

@@ -27,8 +27,26 @@ def directed_operation(operation, source, result, mode):
     return name, intrinsic, declaration, definition
 
 
+# The smaller or larger of two numbers, -0 below +0, a NaN beside a number ignored. LLVM 20 has intrinsics for this
+# (llvm.minimumnum), but compiles them wrongly for x86.
+_EXTREMES = "".join(
+    f"""
+declare {llvm} @llvm.{name}imum.{suffix}({llvm}, {llvm})
+define internal {llvm} @{name}.number.{suffix}({llvm} %a, {llvm} %b) alwaysinline {{
+  %extreme = call {llvm} @llvm.{name}imum.{suffix}({llvm} %a, {llvm} %b)
+  %a.nan = fcmp uno {llvm} %a, 0.0
+  %b.nan = fcmp uno {llvm} %b, 0.0
+  %not.b = select i1 %b.nan, {llvm} %a, {llvm} %extreme
+  %r = select i1 %a.nan, {llvm} %b, {llvm} %not.b
+  ret {llvm} %r
+}}
+"""
+    for name in ("min", "max")
+    for llvm, suffix in (("float", "f32"), ("double", "f64"))
+)
+
 PRELUDE = (
-    """
+    _EXTREMES + """
 declare void @llvm.set.rounding(i32)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
