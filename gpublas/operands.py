@@ -30,6 +30,22 @@ class Vector(NamedTuple):
         """The vector in a 1-D array, as it is indexed."""
         return cls(array.pointer, array.shape[0], array.steps[0], BY_DTYPE[array.dtype])
 
+    @property
+    def reversed(self) -> Vector:
+        """The same elements, last first."""
+        last = self.pointer + max(self.size - 1, 0) * self.stride * self.precision.dtype.itemsize
+        return Vector(last, self.size, -self.stride, self.precision)
+
+    @property
+    def lowest(self) -> int:
+        """The lowest address of an element: what reference BLAS takes for a vector of any stride."""
+        return self.reversed.pointer if self.stride < 0 else self.pointer
+
+    def part(self, start: int, stop: int) -> Vector:
+        """Elements start to stop - 1."""
+        return Vector(self.pointer + start * self.stride * self.precision.dtype.itemsize, stop - start, self.stride,
+                      self.precision)
+
 
 class Matrix(NamedTuple):
     """A matrix operand.
@@ -118,11 +134,14 @@ class Batch(NamedTuple):
     """How many products there are, and elements from one's matrix to the next one's; tables: pointers to tables of
     addresses instead."""
 
-    count: int = 1
+    products: int = 1
     a: int = 0
     b: int = 0
     c: int = 0
     tables: bool = False
+
+
+ALONE = Batch()
 
 
 class Triangle(NamedTuple):
@@ -151,13 +170,13 @@ class GemmProblem(NamedTuple):
     strides: tuple[int, int, int, int, int, int]
     conjugate_a: bool
     conjugate_b: bool
-    batch: Batch = Batch()
+    batch: Batch = ALONE
     stored: int = 0
     hermitian: bool = False
     triangle: Triangle | None = None
 
     @classmethod
-    def of(cls, A: Matrix | Symmetric, B: Matrix, C: Matrix, batch: Batch = Batch(),
+    def of(cls, A: Matrix | Symmetric, B: Matrix, C: Matrix, batch: Batch = ALONE,
            triangle: Triangle | None = None) -> GemmProblem:
         stored, hermitian = 0, False
         if isinstance(A, Symmetric):
@@ -184,3 +203,32 @@ class TriangularProblem(NamedTuple):
         a = A.matrix
         return cls(B.precision, solve, B.rows, B.columns, (a.row_stride, a.column_stride, B.row_stride,
                    B.column_stride), A.lower, A.unit, a.conjugate)
+
+
+_ALIGNED = 16  # bytes that the widest access of a GPU thread moves
+
+
+class VectorProblem(NamedTuple):
+    """What an operation on one or two vectors of one size is, apart from where its data lies: the key of its plan.
+
+    precision: in which the kernel computes. size: elements of it. x_step, y_step: from one to the next, in them.
+    shift: 1 where the elements are halves of complex ones, which lie side by side and to whose distances steps then
+    apply (element i is at (i >> 1) * step + (i & 1)), else 0. wide: every operand is contiguous and aligned.
+    """
+
+    precision: Precision
+    size: int
+    x_step: int
+    y_step: int
+    shift: int
+    wide: bool
+
+    @classmethod
+    def of(cls, x: Vector, y: Vector | None = None, halves: bool = False) -> VectorProblem:
+        """The problem of one or two vectors; halves: only real arithmetic is done on them."""
+        y = y or x
+        wide = x.size <= 1 or (x.stride == 1 and y.stride == 1)
+        wide = wide and x.pointer % _ALIGNED == 0 and y.pointer % _ALIGNED == 0
+        if halves and x.precision.is_complex:
+            return cls(BY_DTYPE[x.precision.real], 2 * x.size, 2 * x.stride, 2 * y.stride, 1, wide)
+        return cls(x.precision, x.size, x.stride, y.stride, 0, wide)

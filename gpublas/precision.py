@@ -60,7 +60,7 @@ def typed(generic: Callable, precision: Precision | None, name: str | None = Non
     The name, signature and docstring are those a user looks up: `typed(_gemm, S)` is `sgemm(opA, ...)`. With None,
     the routine picks the precision by the dtype of its first array: `typed(_gemm, None)` is `gemm(opA, ...)`.
     name: where BLAS's name is not the prefix before the generic one: `typed(_nrm2, C, "scnrm2")`.
-    In the docstring, {name}, {p}, {dtype}, {real} and {example} stand for what differs.
+    In the docstring, {name}, {p}, {dtype}, {real}, {example} and {example_complex} stand for what differs.
     """
     prefix = precision.prefix if precision else ""
     generic_name = generic.__name__.strip("_")
@@ -79,7 +79,8 @@ def typed(generic: Callable, precision: Precision | None, name: str | None = Non
     words = {"{name}": f"gpublas.{routine.name}", "{p}": prefix or "?",
              "{dtype}": precision.dtype.name if precision else "one of the four element types",
              "{real}": precision.real.name if precision else "the element type's real type",
-             "{example}": f"np.{precision.dtype.name if precision else 'float64'}"}
+             "{example}": f"np.{precision.dtype.name if precision else 'float64'}",
+             "{example_complex}": f"np.{precision.dtype.name if precision else 'complex128'}"}
     text = generic.__doc__ or ""
     for word, value in words.items():
         text = text.replace(word, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 from collections.abc import Iterator
 from ctypes import byref
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from ..checks import Scalar
 from ..context import Call
 from ..errors import UnsupportedError
-from ..operands import Batch, Matrix, Symmetric, Triangle, Triangular
+from ..operands import ALONE, Batch, Matrix, Symmetric, Triangle, Triangular
 from ..precision import Precision
 from . import reference
 from .matrices import block, column_major_copy, column_major_output, is_blas, values, view, with_op
@@ -22,7 +23,7 @@ _ONE = Scalar(1.0)
 _BLOCK = 64  # rows of a diagonal block that is computed whole, or by substitution
 
 
-def gemm(call: Call, alpha: Scalar, A: Matrix, B: Matrix, beta: Scalar, C: Matrix, batch: Batch = Batch()) -> None:
+def gemm(call: Call, alpha: Scalar, A: Matrix, B: Matrix, beta: Scalar, C: Matrix, batch: Batch = ALONE) -> None:
     """C = alpha A B + beta C, for one product or a batch of them."""
     for a, b, c in _products(A, B, C, batch):
         _gemm(call, alpha, a, b, beta, c)
@@ -30,14 +31,13 @@ def gemm(call: Call, alpha: Scalar, A: Matrix, B: Matrix, beta: Scalar, C: Matri
 
 def _products(A: Matrix, B: Matrix, C: Matrix, batch: Batch) -> Iterator[tuple[Matrix, Matrix, Matrix]]:
     if batch.tables:
-        tables = [np.ctypeslib.as_array((np.ctypeslib.ctypes.c_int64 * batch.count).from_address(matrix.pointer))
-                  for matrix in (A, B, C)]
+        tables = [(ctypes.c_int64 * batch.products).from_address(matrix.pointer) for matrix in (A, B, C)]
         for pointers in zip(*tables, strict=True):
-            yield tuple(matrix._replace(pointer=int(pointer))  # type: ignore[misc]
+            yield tuple(matrix._replace(pointer=pointer)  # type: ignore[misc]
                         for matrix, pointer in zip((A, B, C), pointers, strict=True))
         return
     itemsize = C.precision.dtype.itemsize
-    for number in range(batch.count):
+    for number in range(batch.products):
         yield tuple(matrix._replace(pointer=matrix.pointer + number * step * itemsize)  # type: ignore[misc]
                     for matrix, step in zip((A, B, C), batch[1:4], strict=True))
 
@@ -58,7 +58,8 @@ def _gemm(call, alpha, A, B, beta, C):
 def _fortran(name: str, precision: Precision, *arguments: Any, real_scalars: bool = False) -> None:
     """Call a subroutine of the reference interface: characters, integers, scalars by value of the precision, and
     matrices as an address and a leading dimension."""
-    passed, keep = [], []
+    passed: list[Any] = []
+    keep = []
     scalar_type = precision.real if real_scalars else precision.dtype
     for argument in arguments:
         if isinstance(argument, str):

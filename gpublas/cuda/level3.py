@@ -8,7 +8,7 @@ from typing import Any
 
 from ..checks import Scalar
 from ..context import Call
-from ..operands import Batch, GemmProblem, Matrix, Symmetric, Triangle, Triangular, TriangularProblem
+from ..operands import ALONE, Batch, GemmProblem, Matrix, Symmetric, Triangle, Triangular, TriangularProblem
 from .compile import build
 from .gemm.config import choose
 from .plan import At, Launch, Plan
@@ -17,7 +17,7 @@ _PLANS = 4096  # remembered of each kind; a plan is a few hundred bytes
 
 
 def gemm(call: Call, alpha: Scalar, A: Matrix | Symmetric, B: Matrix, beta: Scalar, C: Matrix,
-         batch: Batch = Batch(), triangle: Triangle | None = None, conjugate_alpha: bool = False) -> None:
+         batch: Batch = ALONE, triangle: Triangle | None = None, conjugate_alpha: bool = False) -> None:
     """C = alpha A B + beta C, for one product or a batch of them, on all of C or on one triangle."""
     plan = plan_gemm(call.device.capability, GemmProblem.of(A, B, C, batch, triangle))
     plan.run(call, {"A": (A.matrix if isinstance(A, Symmetric) else A).pointer, "B": B.pointer, "C": C.pointer,
@@ -87,12 +87,12 @@ def plan_gemm(capability: tuple, problem: GemmProblem) -> Plan:
 def _gemm_launch(capability, problem: GemmProblem, a: Any, b: Any, c: Any, scalars: tuple) -> Launch:
     from .gemm.simt import gemm_kernel
 
-    config = choose(problem.precision, problem.m, problem.n, problem.batch.count)
+    config = choose(problem.precision, problem.m, problem.n, problem.batch.products)
     kernel = build(gemm_kernel, problem.stored != 0, *dataclasses.astuple(config), capability=capability)
     tiles = -(-problem.m // config.block_rows) * -(-problem.n // config.block_columns)
     batch, triangle = problem.batch, problem.triangle
     return Launch.of(
-        kernel, tiles * batch.count, a, b, c, problem.m, problem.n, problem.k, *problem.strides,
+        kernel, tiles * batch.products, a, b, c, problem.m, problem.n, problem.k, *problem.strides,
         batch.a, batch.b, batch.c, batch.tables, problem.stored, problem.hermitian,
         0 if triangle is None else 1 if triangle.lower else -1, triangle is not None and triangle.real_diagonal,
         *scalars, -1 if problem.conjugate_a else 1, -1 if problem.conjugate_b else 1)
@@ -161,9 +161,10 @@ def _beside_launch(capability, problem, start, middle, stop, scaled):
     a_row, a_column, b_row, b_column = problem.strides
     product = GemmProblem(problem.precision, end - target, problem.n, last - first,
                           (a_row, a_column, b_row, b_column, b_row, b_column), problem.conjugate, False)
+    scalars: tuple
     if problem.solve:  # B2 = alpha B2 - A21 B1, where B1 already holds its share of alpha
-        beta = ("alpha_at", "alpha_as_beta", "alpha_real", "alpha_imag") if scaled else (0, 0, 1, 0)
-        scalars = (0, beta[0], beta[1], -1, 0, beta[2], beta[3])
+        scalars = ((0, "alpha_at", "alpha_as_beta", -1, 0, "alpha_real", "alpha_imag") if scaled
+                   else (0, 0, 0, -1, 0, 1, 0))
     else:  # B2 += alpha A21 B1
         scalars = ("alpha_at", 0, "scalars", "alpha_real", "alpha_imag", 1, 0) if scaled else (0, 0, 0, 1, 0, 1, 0)
     return _gemm_launch(capability, product, _at(problem, "A", target, first), _at(problem, "B", first, 0),

@@ -32,7 +32,7 @@ def triangular_block(precision: str) -> KernelSource:
     A_SIZE, B_SIZE = ROWS * (ROWS + 1), ROWS * T
     PITCH = ROWS + 1  # of the triangle in shared memory, against bank conflicts
     scalar = scalar_reader(2 if is_complex else 1, real(0))
-    make, signed, divide = _arithmetic(is_complex, kind)
+    make, signed, divide = (_complex_arithmetic if is_complex else _real_arithmetic)(kind)
 
     def kernel(A, B, n, m, a_row, a_column, b_row, b_column, solve, lower, unit, b_rows_first, a_rows_first,
                alpha_at, scalars, alpha_real, alpha_imag, a_sign):
@@ -94,27 +94,29 @@ def triangular_block(precision: str) -> KernelSource:
     return KernelSource(kernel, PARAMETERS + letter * 3, (kind, kind, real), T)
 
 
-def _arithmetic(is_complex, kind):
-    """Device functions: a number from its parts; a number with its imaginary part times a sign; a quotient.
+def _real_arithmetic(kind):
+    """Device functions: a number from its parts; a number, its imaginary part times a sign; a quotient."""
+    @device
+    def make(real, imag):
+        return real
 
-    Complex quotients by R. Smith, "Algorithm 116: complex division", CACM 5 (1962): no intermediate over- or
-    underflows where the quotient itself does not, save in rare corners.
+    @device
+    def signed(value, sign):
+        return value
+
+    @device
+    def divide(a, b):
+        return a / b
+
+    return make, signed, divide
+
+
+def _complex_arithmetic(kind):
+    """The same for complex numbers.
+
+    Quotients by R. Smith, "Algorithm 116: complex division", CACM 5 (1962): nothing on the way over- or underflows
+    where the quotient itself does not, save in rare corners.
     """
-    if not is_complex:
-        @device
-        def make(real, imag):
-            return real
-
-        @device
-        def signed(value, sign):
-            return value
-
-        @device
-        def divide(a, b):
-            return a / b
-
-        return make, signed, divide
-
     @device
     def make(real, imag):
         return kind(complex(real, imag))
