@@ -37,7 +37,7 @@ def _arguments(values: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of the weights, the order and the split")
     parser.add_argument("--out", type=Path, default=Path("demo.png"), help="the picture; default demo.png")
     arguments = parser.parse_args(values)
-    if min(arguments.epochs or 1, arguments.batches or 1) < 1:
+    if any(count is not None and count < 1 for count in (arguments.epochs, arguments.batches)):
         parser.error("--epochs and --batches: at least 1")
     return arguments
 

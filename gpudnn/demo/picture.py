@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,15 +17,14 @@ def draw(path: Path, losses: list[float], accuracies: list[float], images: np.nd
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 7), layout="constrained")
-    top, bottom = figure.subfigures(2, 1, height_ratios=(3, 2))
-    _curve(top, losses, accuracies)
-    wrong, right = bottom.subfigures(1, 2, width_ratios=(5, 4))
-    _digits(wrong, images, labels, predictions)
-    _filters(right, filters)
+    grid = figure.add_gridspec(2, 2, height_ratios=(3, 2), width_ratios=(5, 4))
+    _curve(figure.add_subfigure(grid[0, :]), losses, accuracies)
+    _digits(figure.add_subfigure(grid[1, 0]), images, labels, predictions)
+    _filters(figure.add_subfigure(grid[1, 1]), filters)
     figure.savefig(path, dpi=110)
 
 
-def _curve(figure, losses, accuracies):
+def _curve(figure: Any, losses: list[float], accuracies: list[float]) -> None:
     axes = figure.subplots()
     axes.semilogy(np.arange(1, len(losses) + 1), losses, color="tab:blue", alpha=0.3, linewidth=0.8)
     window = max(len(losses) // 40, 1)
@@ -38,7 +38,7 @@ def _curve(figure, losses, accuracies):
         right.set_ylabel("test accuracy, %", color="tab:orange")
 
 
-def _digits(figure, images, labels, predictions):
+def _digits(figure: Any, images: np.ndarray, labels: np.ndarray, predictions: np.ndarray) -> None:
     wrong = np.flatnonzero(labels != predictions)
     figure.suptitle(f"{len(wrong)} of {len(labels)} test digits misclassified" +
                     (f", the first {_SHOWN}" if len(wrong) > _SHOWN else ""))
@@ -50,7 +50,7 @@ def _digits(figure, images, labels, predictions):
             axes.set_title(f"{predictions[index]}, is {labels[index]}", fontsize=9)
 
 
-def _filters(figure, filters):
+def _filters(figure: Any, filters: np.ndarray) -> None:
     figure.suptitle("Learned filters of the first convolution")
     columns = 8
     limit = np.abs(filters).max()

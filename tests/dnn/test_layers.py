@@ -1,5 +1,8 @@
 """Activations, pooling, the linear layer, softmax and cross-entropy, on every device."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -307,3 +310,22 @@ def test_parts_do_not_change_results(rng, monkeypatch):
         dw = gpudnn.conv2d_backward_filter(x, y, w.shape, algo="direct")
         results.add((y.tobytes(), dw.tobytes(), gpudnn.conv2d_backward_data(y, w, x.shape, algo="direct").tobytes()))
     assert len(results) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_forked_child_has_its_own_threads():
+    """A child made by fork has none of the parent's worker threads: its calls must not wait for them."""
+    code = """
+import os, warnings
+import numpy as np
+import gpudnn
+warnings.simplefilter("ignore")
+x, w = np.ones((8, 4, 40, 40)), np.ones((8, 4, 3, 3))
+wanted = gpudnn.conv2d(x, w, algo="direct")
+child = os.fork()
+if child == 0:
+    os._exit(0 if np.array_equal(gpudnn.conv2d(x, w, algo="direct"), wanted) else 3)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120,
+                   env={**os.environ, "GPUBLAS_NUM_THREADS": "3", "GPUBLAS_DEVICE": "cpu"})
