@@ -106,6 +106,15 @@ def scalar(routine: str, position: int, name: str, value: Any, wanted: Precision
     return Scalar(1.0, argument)
 
 
+def number(routine: str, position: int, name: str, value: Any, wanted: Precision) -> Any:
+    """A number of the routine's precision on the host: Python or NumPy scalar, or 0-d host array."""
+    found = scalar(routine, position, name, value, wanted)
+    if found.argument is not None:
+        raise ArgumentError(routine, position, name, f"an array on {found.argument.array.place}",
+                            "a number on the host")
+    return found.value
+
+
 def _number(routine, position, name, value, wanted):
     if isinstance(value, (complex, np.complexfloating)) and not wanted.is_complex:
         raise DTypeError(routine, position, name, f"the complex number {value}", f"a real number ({wanted.dtype.name})")

@@ -1,0 +1,1 @@
+"""Level 1: vectors. elementwise.py, reductions.py and rotations.py hold the public routines."""
