@@ -135,13 +135,23 @@ def nrm2(call: Call, x: Vector, out: Array | None) -> Any:
     """The root of the sum of squares."""
     squares = 0.0
     with np.errstate(all="ignore"):
-        for (a,) in _wide_chunks(call, x):
-            squares += np.vdot(a, a).real
+        for part in _real_chunks(x):
+            squares += np.dot(part, part)
         # Squares of float32 numbers are safe in float64. Those of float64 numbers are when their sum is neither
         # infinite nor so small that what was lost to underflow counts.
         if x.precision.real == D.dtype and x.size and not _SAFE * x.size <= squares <= _LARGEST:
             return _deliver(_scaled_norm(x), out)
         return _deliver(x.precision.real.type(math.sqrt(squares)), out)
+
+
+def _real_chunks(x: Vector) -> Iterator[np.ndarray]:
+    """The vector's reals in float64, in one axis: as they are, or chunk by chunk."""
+    values = halves(x)
+    if values.dtype == np.float64 and (values.ndim == 1 or values.flags.c_contiguous):
+        yield values.reshape(-1)
+    else:
+        for start in range(0, x.size, _CHUNK):
+            yield values[start:start + _CHUNK].astype(np.float64).ravel()
 
 
 _SAFE = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)

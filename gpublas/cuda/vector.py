@@ -269,8 +269,13 @@ def extreme_kernel(precision: str) -> KernelSource:
     magnitude = _magnitude(parts)
 
     @device
+    def beats(value, best, where):
+        """Whether a value goes before the best so far, which came earlier; `where` of -1 means that there is none."""
+        return where < 0 or (best == best and not value <= best)
+
+    @device
     def wins(value, where, best, best_where):
-        """Whether a value goes before the best so far; `where` of -1 means that there is none."""
+        """Whether a value goes before another, wherever the two stand."""
         if where < 0:
             return False
         if best_where < 0:
@@ -295,16 +300,16 @@ def extreme_kernel(precision: str) -> KernelSource:
             fetch(x, at * R, a)
             for i in range(R // parts):
                 value, here = sign * magnitude(a, i * parts), int64(at * (R // parts) + i)
-                if wins(value, here, best, where):
+                if beats(value, best, where):
                     best, where = value, here
             at += stride
 
         # 2. Elements one by one.
         at = vectors * (R // parts) + first
         while at < n:
-            fetch_element(x, at * x_step, a)
+            fetch_element(x, at * x_step * parts, a)
             value = sign * magnitude(a, 0)
-            if wins(value, at, best, where):
+            if beats(value, best, where):
                 best, where = value, at
             at += stride
 
