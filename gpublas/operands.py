@@ -187,7 +187,10 @@ class GemmProblem(NamedTuple):
 
 
 class TriangularProblem(NamedTuple):
-    """What a triangular product or solution is: B = alpha A B, or B = alpha inv(A) B, with A m x m and B m x n."""
+    """What a triangular product or solution is: B = alpha A B, or B = alpha inv(A) B, with A m x m and B m x n.
+
+    alpha: "zero", "value" (on the host, not zero) or "device" (unknown to the host).
+    """
 
     precision: Precision
     solve: bool
@@ -197,12 +200,13 @@ class TriangularProblem(NamedTuple):
     lower: bool
     unit: bool
     conjugate: bool
+    alpha: str
 
     @classmethod
-    def of(cls, solve: bool, A: Triangular, B: Matrix) -> TriangularProblem:
+    def of(cls, solve: bool, alpha: str, A: Triangular, B: Matrix) -> TriangularProblem:
         a = A.matrix
         return cls(B.precision, solve, B.rows, B.columns, (a.row_stride, a.column_stride, B.row_stride,
-                   B.column_stride), A.lower, A.unit, a.conjugate)
+                   B.column_stride), A.lower, A.unit, a.conjugate, alpha)
 
 
 _ALIGNED = 16  # bytes that the widest access of a GPU thread moves

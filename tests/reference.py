@@ -28,3 +28,38 @@ def gemm(op_a, op_b, alpha, A, B, beta, C):
     if beta != 0:
         total = total + beta * wide(C)
     return total
+
+
+def triangle_mask(n, uplo):
+    """Which elements of an n x n matrix are in the triangle."""
+    return np.tri(n, dtype=bool) if uplo == "L" else np.tri(n, dtype=bool).T
+
+
+def symmetric(uplo, values, hermitian):
+    """The whole matrix of which one triangle is stored."""
+    values = wide(values)
+    part = np.where(triangle_mask(len(values), uplo), values, 0)
+    mirrored = part.conj().T if hermitian else part.T
+    diagonal = np.diag(np.diag(part).real if hermitian else np.diag(part))
+    strict = ~np.eye(len(values), dtype=bool)
+    return np.where(strict, part + mirrored, diagonal)
+
+
+def triangular(uplo, diag, values):
+    """The triangular matrix that is stored in one triangle; diag "U" puts ones on the diagonal."""
+    values = wide(values)
+    part = np.where(triangle_mask(len(values), uplo), values, 0)
+    if diag == "U":
+        part = np.where(np.eye(len(values), dtype=bool), 1, part)
+    return part
+
+
+def triangular_product(matrix, right):
+    """matrix @ right in which structural zeros of the matrix multiply nothing, so that NaN and Inf stay where they
+    are used. The matrix is triangular."""
+    result = np.zeros((len(matrix), right.shape[1]), np.result_type(matrix, right))
+    lower = not np.triu(matrix, 1).any()
+    for i in range(len(matrix)):
+        for k in range(i + 1) if lower else range(i, len(matrix)):
+            result[i] += matrix[i, k] * right[k]
+    return result

@@ -269,6 +269,26 @@ def _divide_triangle(call, solve, alpha, A, B):
         _divide_triangle(call, False, alpha, corners[0], top)
 
 
+def quotient(a: np.ndarray, b: Any) -> np.ndarray:
+    """a / b with real divisions only: NumPy multiplies complex numbers by a rounded reciprocal.
+
+    R. Smith, "Algorithm 116: complex division", CACM 5 (1962).
+    """
+    if a.dtype.kind != "c":
+        return a / b
+    if abs(b.real) >= abs(b.imag):
+        ratio = b.imag / b.real
+        size = b.real + b.imag * ratio
+        real, imag = (a.real + a.imag * ratio) / size, (a.imag - a.real * ratio) / size
+    else:
+        ratio = b.real / b.imag
+        size = b.imag + b.real * ratio
+        real, imag = (a.real * ratio + a.imag) / size, (a.imag * ratio - a.real) / size
+    result = np.empty_like(a)
+    result.real, result.imag = real, imag
+    return result
+
+
 def _block_rows(solve, alpha, A, B):
     """Substitution, or the product from the last row up, with NumPy: one row for all right-hand sides at a time."""
     a, scalar = values(A.matrix), B.dtype.type(alpha.value)
@@ -280,7 +300,7 @@ def _block_rows(solve, alpha, A, B):
             total = scalar * B[i]
             for k in range(m)[before]:
                 total -= a[i, k] * B[k]
-            B[i] = total if A.unit else total / a[i, i]
+            B[i] = total if A.unit else quotient(total, a[i, i])
         else:
             total = B[i].copy() if A.unit else a[i, i] * B[i]
             for k in range(m)[before]:

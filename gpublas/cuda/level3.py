@@ -9,6 +9,7 @@ from typing import Any
 from ..checks import Scalar
 from ..context import Call
 from ..operands import ALONE, Batch, GemmProblem, Matrix, Symmetric, Triangle, Triangular, TriangularProblem
+from . import scalars
 from .compile import build
 from .gemm.config import choose
 from .plan import At, Launch, Plan
@@ -56,14 +57,13 @@ def trsm(call: Call, alpha: Scalar, A: Triangular, B: Matrix) -> None:
 
 
 def _triangular(call, solve, alpha, A, B):
-    plan = plan_triangular(call.device.capability, TriangularProblem.of(solve, A, B))
+    kind = "zero" if alpha.is_zero else "device" if alpha.argument else "value"
+    plan = plan_triangular(call.device.capability, TriangularProblem.of(solve, kind, A, B))
     plan.run(call, {"A": A.matrix.pointer, "B": B.pointer, **_scalars(alpha, Scalar(0.0))})
 
 
 def _scalars(alpha, beta, conjugate_alpha=False):
     """The values of alpha and beta under the names that plans use (see scalars.py)."""
-    from . import scalars
-
     mask = scalars.ALPHA_CONJUGATE if conjugate_alpha else 0
     for scalar, there, real in ((alpha, scalars.ALPHA_THERE, scalars.ALPHA_REAL),
                                 (beta, scalars.BETA_THERE, scalars.BETA_REAL)):
@@ -71,7 +71,6 @@ def _scalars(alpha, beta, conjugate_alpha=False):
             mask |= there | (real if scalar.argument.array.dtype.kind == "f" else 0)
     a, b = alpha.value, beta.value
     return {"alpha_at": alpha.pointer, "beta_at": beta.pointer, "scalars": mask,
-            "alpha_as_beta": scalars.BETA_THERE if alpha.argument else 0,
             "alpha_real": a.real, "alpha_imag": a.imag, "beta_real": b.real, "beta_imag": b.imag}
 
 
@@ -103,11 +102,23 @@ def plan_triangular(capability: tuple, problem: TriangularProblem) -> Plan:
     """Halve the triangle until a block of it fits the substitution kernel; what lies beside the blocks is gemm.
 
     With A lower: the solution takes B1 = inv(A11) B1, B2 -= A21 B1, B2 = inv(A22) B2; the product takes B2 = A22 B2,
-    B2 += A21 B1, B1 = A11 B1, in which every B1 is read before it is overwritten. alpha goes where B is first read.
+    B2 += A21 B1, B1 = A11 B1, in which every B1 is read before it is overwritten. alpha goes where B is first read,
+    except that one on the device scales B first, and shuts all other launches if it is zero: A is not read then.
     """
     launches: list[Launch] = []
-    _divide_triangle(launches, capability, problem, 0, problem.m, True)
+    if problem.alpha != "value":
+        launches.append(_scale_launch(capability, problem))
+    if problem.alpha != "zero":
+        _divide_triangle(launches, capability, problem, 0, problem.m, problem.alpha == "value")
     return Plan(tuple(launches))
+
+
+def _scale_launch(capability, problem):
+    """B = alpha B, as a product of nothing; alpha == 0 reads nothing."""
+    strides = problem.strides[2:]
+    product = GemmProblem(problem.precision, problem.m, problem.n, 0, (1, 1, 1, 1, *strides), False, False)
+    there = scalars.BETA_THERE if problem.alpha == "device" else 0
+    return _gemm_launch(capability, product, "A", "B", "B", (0, "alpha_at", there, 0, 0, "alpha_real", "alpha_imag"))
 
 
 def _divide_triangle(launches, capability, problem, start, stop, scaled):
@@ -147,11 +158,11 @@ def _block_launch(capability, problem, start, stop, scaled):
     first, last = _rows(problem, start, stop)
     a_row, a_column, b_row, b_column = problem.strides
     kernel = build(triangular_block, problem.precision.prefix, capability=capability)
-    alpha = ("alpha_at", "scalars", "alpha_real", "alpha_imag") if scaled else (0, 0, 1, 0)
+    alpha = ("alpha_real", "alpha_imag") if scaled else (1, 0)
     return Launch.of(
         kernel, -(-problem.n // COLUMNS[problem.precision.prefix]), _at(problem, "A", first, first),
         _at(problem, "B", first, 0), problem.n, last - first, *problem.strides, problem.solve, problem.lower,
-        problem.unit, abs(b_row) <= abs(b_column), abs(a_row) <= abs(a_column), *alpha,
+        problem.unit, abs(b_row) <= abs(b_column), abs(a_row) <= abs(a_column), "alpha_at", _gate(problem), *alpha,
         -1 if problem.conjugate else 1)
 
 
@@ -161,11 +172,13 @@ def _beside_launch(capability, problem, start, middle, stop, scaled):
     a_row, a_column, b_row, b_column = problem.strides
     product = GemmProblem(problem.precision, end - target, problem.n, last - first,
                           (a_row, a_column, b_row, b_column, b_row, b_column), problem.conjugate, False)
-    scalars: tuple
     if problem.solve:  # B2 = alpha B2 - A21 B1, where B1 already holds its share of alpha
-        scalars = ((0, "alpha_at", "alpha_as_beta", -1, 0, "alpha_real", "alpha_imag") if scaled
-                   else (0, 0, 0, -1, 0, 1, 0))
+        given = (-1, 0, *(("alpha_real", "alpha_imag") if scaled else (1, 0)))
     else:  # B2 += alpha A21 B1
-        scalars = ("alpha_at", 0, "scalars", "alpha_real", "alpha_imag", 1, 0) if scaled else (0, 0, 0, 1, 0, 1, 0)
+        given = (*(("alpha_real", "alpha_imag") if scaled else (1, 0)), 1, 0)
     return _gemm_launch(capability, product, _at(problem, "A", target, first), _at(problem, "B", first, 0),
-                        _at(problem, "B", target, 0), scalars)
+                        _at(problem, "B", target, 0), ("alpha_at", 0, _gate(problem), *given))
+
+
+def _gate(problem):
+    return scalars.GATE if problem.alpha == "device" else 0

@@ -10,6 +10,7 @@ from numba import cuda
 ALPHA_THERE, BETA_THERE = 1, 2  # read it at its address
 ALPHA_REAL, BETA_REAL = 4, 8  # what lies there is a real number, though the kernel is complex
 ALPHA_CONJUGATE = 16  # use the conjugate of alpha
+GATE = 32  # do nothing at all if what lies at alpha's address is zero
 
 
 def scalar_reader(parts, zero):
@@ -30,3 +31,17 @@ def scalar_reader(parts, zero):
                 return address[0], address[1]
             return real, imag
     return read
+
+
+def gate_reader(parts, zero):
+    """Device function: whether the mask asks for a gate and it is shut."""
+    device = cuda.jit(device=True)
+    if parts == 1:
+        @device
+        def shut(address, mask):
+            return mask & GATE and address[0] == zero
+    else:
+        @device
+        def shut(address, mask):
+            return mask & GATE and address[0] == zero and address[1] == zero
+    return shut

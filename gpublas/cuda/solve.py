@@ -8,7 +8,7 @@ from __future__ import annotations
 from numba import complex64, complex128, cuda, float32, float64, int32, int64
 
 from .compile import KernelSource
-from .scalars import ALPHA_REAL, ALPHA_THERE, scalar_reader
+from .scalars import gate_reader
 
 device = cuda.jit(device=True)
 
@@ -22,8 +22,8 @@ def triangular_block(precision: str) -> KernelSource:
 
     Kernel arguments: addresses of A (m x m) and B (m x n); n; m; row and column strides of A and of B in elements;
     solve: divide instead of multiply; lower; unit: the diagonal is ones and not read; b_rows_first, a_rows_first:
-    whether rows are the fast axis in memory; alpha_at and its mask (scalars.py), alpha as (real, imaginary); a_sign:
-    +1 or -1, times A's imaginary parts.
+    whether rows are the fast axis in memory; alpha_at and a mask that may make it a gate (scalars.py); alpha as (real,
+    imaginary), not zero; a_sign: +1 or -1, times A's imaginary parts.
     """
     real = float32 if precision in "sc" else float64
     kind = {"s": float32, "d": float64, "c": complex64, "z": complex128}[precision]
@@ -31,7 +31,7 @@ def triangular_block(precision: str) -> KernelSource:
     T = COLUMNS[precision]
     A_SIZE, B_SIZE = ROWS * (ROWS + 1), ROWS * T
     PITCH = ROWS + 1  # of the triangle in shared memory, against bank conflicts
-    scalar = scalar_reader(2 if is_complex else 1, real(0))
+    shut = gate_reader(2 if is_complex else 1, real(0))
     make, signed, divide = (_complex_arithmetic if is_complex else _real_arithmetic)(kind)
 
     def kernel(A, B, n, m, a_row, a_column, b_row, b_column, solve, lower, unit, b_rows_first, a_rows_first,
@@ -39,7 +39,8 @@ def triangular_block(precision: str) -> KernelSource:
         triangle = cuda.shared.array(A_SIZE, kind)  # [row][column], lower
         tile = cuda.shared.array(B_SIZE, kind)  # [row][right-hand side]
         t = int32(cuda.threadIdx.x)
-        alpha_real, alpha_imag = scalar(alpha_at, scalars, ALPHA_THERE, ALPHA_REAL, alpha_real, alpha_imag)
+        if shut(alpha_at, scalars):
+            return
         alpha = make(alpha_real, alpha_imag)
         first = int64(cuda.blockIdx.x) * T
         columns, rows = int32(min(n - first, T)), int32(m)

@@ -11,7 +11,7 @@ from numba import cuda, float32, float64, int32, int64, uint32
 
 from ..compile import KernelSource
 from ..ptx import GLOBAL, SHARED, pointer_to, vector_load, vector_store
-from ..scalars import ALPHA_CONJUGATE, ALPHA_REAL, ALPHA_THERE, BETA_REAL, BETA_THERE, scalar_reader
+from ..scalars import ALPHA_CONJUGATE, ALPHA_REAL, ALPHA_THERE, BETA_REAL, BETA_THERE, gate_reader, scalar_reader
 from .config import WARP_COLUMNS, WARP_ROWS, SimtConfig
 
 device = cuda.jit(device=True)
@@ -54,7 +54,7 @@ def gemm_kernel(structured: bool, *tiles) -> KernelSource:
     fetch_b = _fetcher(LOADS_B, parts, zero)
     stash_a, stash_b = _stasher(LOADS_A, parts), _stasher(LOADS_B, parts)
     finish = _finisher(parts, zero)
-    scalar = scalar_reader(parts, zero)
+    scalar, shut = scalar_reader(parts, zero), gate_reader(parts, zero)
 
     @device
     def load_a(shared, at, step, out):
@@ -81,6 +81,8 @@ def gemm_kernel(structured: bool, *tiles) -> KernelSource:
         slab_a, slab_b = cuda.local.array(A_SLAB, real), cuda.local.array(B_SLAB, real)
 
         # 1. Scalars: from the device where they are there. alpha == 0 reads neither A nor B.
+        if shut(alpha_at, scalars):
+            return
         alpha_real, alpha_imag = scalar(alpha_at, scalars, ALPHA_THERE, ALPHA_REAL, alpha_real, alpha_imag)
         beta_real, beta_imag = scalar(beta_at, scalars, BETA_THERE, BETA_REAL, beta_real, beta_imag)
         if scalars & ALPHA_CONJUGATE:
