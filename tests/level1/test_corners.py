@@ -14,57 +14,63 @@ NAN, INF = np.nan, np.inf
 REAL = [precision for precision in PRECISIONS if not precision.is_complex]
 COMPLEX = [precision for precision in PRECISIONS if precision.is_complex]
 
+
+def of(**values):
+    """Values by name."""
+    return values
+
+
 # Real vectors: routine, arguments, what outputs and result then are. x and y stand for vectors.
 REAL_TABLE = [
     # alpha == 0 does not read x; any other alpha does, NaN included.
-    ("axpy", dict(alpha=0, x=[NAN, INF, 1], y=[1, NAN, 3]), dict(y=[1, NAN, 3])),
-    ("axpy", dict(alpha=2, x=[NAN, INF, 1], y=[1, -INF, -INF]), dict(y=[NAN, NAN, -INF])),
-    ("axpy", dict(alpha=NAN, x=[0, 1, INF], y=[1, 1, 1]), dict(y=[NAN, NAN, NAN])),
-    ("axpy", dict(alpha=INF, x=[0, 1, -1], y=[1, 1, 1]), dict(y=[NAN, INF, -INF])),
+    ("axpy", of(alpha=0, x=[NAN, INF, 1], y=[1, NAN, 3]), of(y=[1, NAN, 3])),
+    ("axpy", of(alpha=2, x=[NAN, INF, 1], y=[1, -INF, -INF]), of(y=[NAN, NAN, -INF])),
+    ("axpy", of(alpha=NAN, x=[0, 1, INF], y=[1, 1, 1]), of(y=[NAN, NAN, NAN])),
+    ("axpy", of(alpha=INF, x=[0, 1, -1], y=[1, 1, 1]), of(y=[NAN, INF, -INF])),
     # beta == 0 does not read y, alpha == 0 not x; both give zeros.
-    ("axpby", dict(alpha=2, x=[1, INF, 3], beta=0, y=[NAN, INF, -INF]), dict(y=[2, INF, 6])),
-    ("axpby", dict(alpha=0, x=[NAN, INF, 1], beta=2, y=[1, NAN, INF]), dict(y=[2, NAN, INF])),
-    ("axpby", dict(alpha=0, x=[NAN, INF, 1], beta=1, y=[1, NAN, INF]), dict(y=[1, NAN, INF])),
-    ("axpby", dict(alpha=0, x=[NAN, INF, 1], beta=0, y=[NAN, INF, 1]), dict(y=[0, 0, 0])),
-    ("axpby", dict(alpha=1, x=[NAN, INF, 1], beta=NAN, y=[0, 0, 0]), dict(y=[NAN, NAN, NAN])),
-    ("axpby", dict(alpha=-1, x=[INF, 1, 0], beta=1, y=[INF, INF, NAN]), dict(y=[NAN, INF, NAN])),
+    ("axpby", of(alpha=2, x=[1, INF, 3], beta=0, y=[NAN, INF, -INF]), of(y=[2, INF, 6])),
+    ("axpby", of(alpha=0, x=[NAN, INF, 1], beta=2, y=[1, NAN, INF]), of(y=[2, NAN, INF])),
+    ("axpby", of(alpha=0, x=[NAN, INF, 1], beta=1, y=[1, NAN, INF]), of(y=[1, NAN, INF])),
+    ("axpby", of(alpha=0, x=[NAN, INF, 1], beta=0, y=[NAN, INF, 1]), of(y=[0, 0, 0])),
+    ("axpby", of(alpha=1, x=[NAN, INF, 1], beta=NAN, y=[0, 0, 0]), of(y=[NAN, NAN, NAN])),
+    ("axpby", of(alpha=-1, x=[INF, 1, 0], beta=1, y=[INF, INF, NAN]), of(y=[NAN, INF, NAN])),
     # scal always multiplies.
-    ("scal", dict(alpha=0, x=[1, NAN, INF, -INF]), dict(x=[0, NAN, NAN, NAN])),
-    ("scal", dict(alpha=1, x=[1, NAN, INF, -INF]), dict(x=[1, NAN, INF, -INF])),
-    ("scal", dict(alpha=-2, x=[1, NAN, INF, -INF]), dict(x=[-2, NAN, -INF, INF])),
-    ("scal", dict(alpha=INF, x=[0, 1, -1, NAN]), dict(x=[NAN, INF, -INF, NAN])),
-    ("scal", dict(alpha=NAN, x=[0, 1, INF, NAN]), dict(x=[NAN, NAN, NAN, NAN])),
-    ("copy", dict(x=[NAN, INF, -INF], y=[0, NAN, 1]), dict(y=[NAN, INF, -INF])),
-    ("swap", dict(x=[NAN, INF, 1], y=[0, NAN, -INF]), dict(x=[0, NAN, -INF], y=[NAN, INF, 1])),
-    ("dot", dict(x=[NAN, 1], y=[1, 1]), dict(result=NAN)),
-    ("dot", dict(x=[0, 1], y=[INF, 1]), dict(result=NAN)),
-    ("dot", dict(x=[1, 1], y=[INF, -INF]), dict(result=NAN)),
-    ("dot", dict(x=[1, -1], y=[INF, 1]), dict(result=INF)),
-    ("dot", dict(x=[0, 0], y=[NAN, 1]), dict(result=NAN)),
-    ("nrm2", dict(x=[0, 0, 0]), dict(result=0)),
-    ("nrm2", dict(x=[1, NAN, 2]), dict(result=NAN)),
-    ("nrm2", dict(x=[NAN, INF, -INF]), dict(result=NAN)),
-    ("nrm2", dict(x=[INF, 1, -INF]), dict(result=INF)),
-    ("asum", dict(x=[1, NAN, INF]), dict(result=NAN)),
-    ("asum", dict(x=[1, -INF, INF]), dict(result=INF)),
-    ("iamax", dict(x=[0, -0.0, 0]), dict(result=0)),
-    ("iamax", dict(x=[1, -INF, INF]), dict(result=1)),
-    ("iamax", dict(x=[1, NAN, INF, NAN]), dict(result=1)),
-    ("iamax", dict(x=[NAN]), dict(result=0)),
-    ("iamin", dict(x=[3, -0.0, 0]), dict(result=1)),
-    ("iamin", dict(x=[INF, -INF]), dict(result=0)),
-    ("iamin", dict(x=[0, NAN, NAN]), dict(result=1)),
-    ("iamin", dict(x=[2, -1, 1]), dict(result=1)),
+    ("scal", of(alpha=0, x=[1, NAN, INF, -INF]), of(x=[0, NAN, NAN, NAN])),
+    ("scal", of(alpha=1, x=[1, NAN, INF, -INF]), of(x=[1, NAN, INF, -INF])),
+    ("scal", of(alpha=-2, x=[1, NAN, INF, -INF]), of(x=[-2, NAN, -INF, INF])),
+    ("scal", of(alpha=INF, x=[0, 1, -1, NAN]), of(x=[NAN, INF, -INF, NAN])),
+    ("scal", of(alpha=NAN, x=[0, 1, INF, NAN]), of(x=[NAN, NAN, NAN, NAN])),
+    ("copy", of(x=[NAN, INF, -INF], y=[0, NAN, 1]), of(y=[NAN, INF, -INF])),
+    ("swap", of(x=[NAN, INF, 1], y=[0, NAN, -INF]), of(x=[0, NAN, -INF], y=[NAN, INF, 1])),
+    ("dot", of(x=[NAN, 1], y=[1, 1]), of(result=NAN)),
+    ("dot", of(x=[0, 1], y=[INF, 1]), of(result=NAN)),
+    ("dot", of(x=[1, 1], y=[INF, -INF]), of(result=NAN)),
+    ("dot", of(x=[1, -1], y=[INF, 1]), of(result=INF)),
+    ("dot", of(x=[0, 0], y=[NAN, 1]), of(result=NAN)),
+    ("nrm2", of(x=[0, 0, 0]), of(result=0)),
+    ("nrm2", of(x=[1, NAN, 2]), of(result=NAN)),
+    ("nrm2", of(x=[NAN, INF, -INF]), of(result=NAN)),
+    ("nrm2", of(x=[INF, 1, -INF]), of(result=INF)),
+    ("asum", of(x=[1, NAN, INF]), of(result=NAN)),
+    ("asum", of(x=[1, -INF, INF]), of(result=INF)),
+    ("iamax", of(x=[0, -0.0, 0]), of(result=0)),
+    ("iamax", of(x=[1, -INF, INF]), of(result=1)),
+    ("iamax", of(x=[1, NAN, INF, NAN]), of(result=1)),
+    ("iamax", of(x=[NAN]), of(result=0)),
+    ("iamin", of(x=[3, -0.0, 0]), of(result=1)),
+    ("iamin", of(x=[INF, -INF]), of(result=0)),
+    ("iamin", of(x=[0, NAN, NAN]), of(result=1)),
+    ("iamin", of(x=[2, -1, 1]), of(result=1)),
     # Every product is formed: 0 * NaN and 0 * Inf are NaN.
-    ("rot", dict(x=[NAN, INF, 1, 1], y=[1, 1, INF, 1], c=1, s=0), dict(x=[NAN, INF, NAN, 1], y=[NAN, NAN, INF, 1])),
-    ("rot", dict(x=[NAN, INF, 1, 1], y=[1, 1, INF, 1], c=0, s=1),
-     dict(x=[NAN, NAN, INF, 1], y=[NAN, -INF, NAN, -1])),
-    ("rot", dict(x=[1, 2], y=[3, 4], c=NAN, s=0), dict(x=[NAN, NAN], y=[NAN, NAN])),
+    ("rot", of(x=[NAN, INF, 1, 1], y=[1, 1, INF, 1], c=1, s=0), of(x=[NAN, INF, NAN, 1], y=[NAN, NAN, INF, 1])),
+    ("rot", of(x=[NAN, INF, 1, 1], y=[1, 1, INF, 1], c=0, s=1),
+     of(x=[NAN, NAN, INF, 1], y=[NAN, -INF, NAN, -1])),
+    ("rot", of(x=[1, 2], y=[3, 4], c=NAN, s=0), of(x=[NAN, NAN], y=[NAN, NAN])),
     # What the flag implies is not read from param.
-    ("rotm", dict(x=[NAN, 1], y=[1, 2], param=[-2, NAN, NAN, NAN, NAN]), dict(x=[NAN, 1], y=[1, 2])),
-    ("rotm", dict(x=[1, INF], y=[1, 2], param=[0, NAN, 3, 2, NAN]), dict(x=[3, INF], y=[4, INF])),
-    ("rotm", dict(x=[1, INF], y=[1, 2], param=[1, 2, NAN, NAN, 3]), dict(x=[3, INF], y=[2, -INF])),
-    ("rotm", dict(x=[1, NAN], y=[1, 2], param=[-1, 0, 0, 0, 0]), dict(x=[0, NAN], y=[0, NAN])),
+    ("rotm", of(x=[NAN, 1], y=[1, 2], param=[-2, NAN, NAN, NAN, NAN]), of(x=[NAN, 1], y=[1, 2])),
+    ("rotm", of(x=[1, INF], y=[1, 2], param=[0, NAN, 3, 2, NAN]), of(x=[3, INF], y=[4, INF])),
+    ("rotm", of(x=[1, INF], y=[1, 2], param=[1, 2, NAN, NAN, 3]), of(x=[3, INF], y=[2, -INF])),
+    ("rotm", of(x=[1, NAN], y=[1, 2], param=[-1, 0, 0, 0, 0]), of(x=[0, NAN], y=[0, NAN])),
 ]
 
 
@@ -100,35 +106,37 @@ def pairs(values):
     return np.array(values, np.float64).view(np.complex128)[:, 0]
 
 
-# Complex vectors: products are (ac - bd) + (ad + bc) i, of which Inf and NaN follow; a real scalar multiplies each part.
+# Complex vectors: products are (ac - bd) + (ad + bc) i, of which Inf and NaN follow; a real scalar multiplies each of the
+# two parts.
 COMPLEX_TABLE = [
-    ("axpy", False, dict(alpha=0, x=[(NAN, INF)], y=[(1, NAN)]), dict(y=[(1, NAN)])),
-    ("axpy", False, dict(alpha=1j, x=[(1, 2)], y=[(INF, 1)]), dict(y=[(INF, 2)])),
-    ("axpy", False, dict(alpha=2, x=[(INF, 1)], y=[(1, 1)]), dict(y=[(INF, NAN)])),
-    ("axpby", False, dict(alpha=1j, x=[(1, 2)], beta=0, y=[(NAN, NAN)]), dict(y=[(-2, 1)])),
-    ("axpby", False, dict(alpha=0, x=[(NAN, 1)], beta=1j, y=[(1, 2)]), dict(y=[(-2, 1)])),
-    ("axpby", False, dict(alpha=0, x=[(NAN, 1)], beta=0, y=[(NAN, NAN)]), dict(y=[(0, 0)])),
-    ("axpby", False, dict(alpha=0, x=[(NAN, 1)], beta=1, y=[(1, INF)]), dict(y=[(1, INF)])),
-    ("scal", False, dict(alpha=0, x=[(1, 2), (NAN, 0), (INF, 1)]), dict(x=[(0, 0), (NAN, NAN), (NAN, NAN)])),
-    ("scal", False, dict(alpha=2, x=[(1, NAN), (INF, 1)]), dict(x=[(NAN, NAN), (INF, NAN)])),
-    ("scal", False, dict(alpha=1, x=[(1, NAN), (INF, 1)]), dict(x=[(1, NAN), (INF, 1)])),
-    ("scal", True, dict(alpha=0, x=[(1, 2), (NAN, 1), (1, INF)]), dict(x=[(0, 0), (NAN, 0), (0, NAN)])),
-    ("scal", True, dict(alpha=2, x=[(1, NAN), (INF, 1)]), dict(x=[(2, NAN), (INF, 2)])),
-    ("copy", False, dict(x=[(NAN, 1), (1, INF)], y=[(0, 0), (NAN, NAN)]), dict(y=[(NAN, 1), (1, INF)])),
-    ("swap", False, dict(x=[(NAN, 1)], y=[(1, INF)]), dict(x=[(1, INF)], y=[(NAN, 1)])),
-    ("rot", True, dict(x=[(1, INF)], y=[(NAN, 2)], c=2, s=1), dict(x=[(NAN, INF)], y=[(NAN, -INF)])),
-    ("rot", False, dict(x=[(1, 2)], y=[(3, 4)], c=0, s=1j), dict(x=[(-4, 3)], y=[(-2, 1)])),
-    ("rot", False, dict(x=[(INF, 2)], y=[(0, 0)], c=1, s=0), dict(x=[(INF, 2)], y=[(NAN, NAN)])),
-    ("nrm2", False, dict(x=[(1, NAN), (INF, 1)]), dict(result=NAN)),
-    ("nrm2", False, dict(x=[(1, -INF), (2, 1)]), dict(result=INF)),
-    ("asum", False, dict(x=[(3, 4), (-1, 0)]), dict(result=8)),
-    ("asum", False, dict(x=[(3, -INF), (-1, 0)]), dict(result=INF)),
-    ("iamax", False, dict(x=[(3, 4), (0, 6), (-7, 0)]), dict(result=0)),  # |Re| + |Im|: 7, 6, 7
-    ("iamax", False, dict(x=[(3, 4), (INF, 0), (1, NAN)]), dict(result=2)),
-    ("iamin", False, dict(x=[(3, 3), (0, -5), (5, 0)]), dict(result=1)),
-    ("iamin", False, dict(x=[(3, 3), (NAN, 0), (0, 0)]), dict(result=1)),
-    ("dotu", False, dict(x=[(1, 2)], y=[(3, 4)]), dict(result=(-5, 10))),
-    ("dotc", False, dict(x=[(1, 2)], y=[(3, 4)]), dict(result=(11, -2))),
+    ("axpy", False, of(alpha=0, x=[(NAN, INF)], y=[(1, NAN)]), of(y=[(1, NAN)])),
+    ("axpy", False, of(alpha=1j, x=[(1, 2)], y=[(INF, 1)]), of(y=[(INF, 2)])),
+    ("axpy", False, of(alpha=2, x=[(INF, 1)], y=[(1, 1)]), of(y=[(INF, NAN)])),
+    ("axpby", False, of(alpha=1j, x=[(1, 2)], beta=0, y=[(NAN, NAN)]), of(y=[(-2, 1)])),
+    ("axpby", False, of(alpha=0, x=[(NAN, 1)], beta=1j, y=[(1, 2)]), of(y=[(-2, 1)])),
+    ("axpby", False, of(alpha=0, x=[(NAN, 1)], beta=0, y=[(NAN, NAN)]), of(y=[(0, 0)])),
+    ("axpby", False, of(alpha=0, x=[(NAN, 1)], beta=1, y=[(1, INF)]), of(y=[(1, INF)])),
+    ("scal", False, of(alpha=0, x=[(1, 2), (NAN, 0)]), of(x=[(0, 0), (NAN, NAN)])),
+    ("scal", False, of(alpha=0, x=[(INF, 1), (1, -INF)]), of(x=[(NAN, NAN), (NAN, NAN)])),
+    ("scal", False, of(alpha=2, x=[(1, NAN), (INF, 1)]), of(x=[(NAN, NAN), (INF, NAN)])),
+    ("scal", False, of(alpha=1, x=[(1, NAN), (INF, 1)]), of(x=[(1, NAN), (INF, 1)])),
+    ("scal", True, of(alpha=0, x=[(1, 2), (NAN, 1), (1, INF)]), of(x=[(0, 0), (NAN, 0), (0, NAN)])),
+    ("scal", True, of(alpha=2, x=[(1, NAN), (INF, 1)]), of(x=[(2, NAN), (INF, 2)])),
+    ("copy", False, of(x=[(NAN, 1), (1, INF)], y=[(0, 0), (NAN, NAN)]), of(y=[(NAN, 1), (1, INF)])),
+    ("swap", False, of(x=[(NAN, 1)], y=[(1, INF)]), of(x=[(1, INF)], y=[(NAN, 1)])),
+    ("rot", True, of(x=[(1, INF)], y=[(NAN, 2)], c=2, s=1), of(x=[(NAN, INF)], y=[(NAN, -INF)])),
+    ("rot", False, of(x=[(1, 2)], y=[(3, 4)], c=0, s=1j), of(x=[(-4, 3)], y=[(-2, 1)])),
+    ("rot", False, of(x=[(INF, 2)], y=[(0, 0)], c=1, s=0), of(x=[(INF, 2)], y=[(NAN, NAN)])),
+    ("nrm2", False, of(x=[(1, NAN), (INF, 1)]), of(result=NAN)),
+    ("nrm2", False, of(x=[(1, -INF), (2, 1)]), of(result=INF)),
+    ("asum", False, of(x=[(3, 4), (-1, 0)]), of(result=8)),
+    ("asum", False, of(x=[(3, -INF), (-1, 0)]), of(result=INF)),
+    ("iamax", False, of(x=[(3, 4), (0, 6), (-7, 0)]), of(result=0)),  # |Re| + |Im|: 7, 6, 7
+    ("iamax", False, of(x=[(3, 4), (INF, 0), (1, NAN)]), of(result=2)),
+    ("iamin", False, of(x=[(3, 3), (0, -5), (5, 0)]), of(result=1)),
+    ("iamin", False, of(x=[(3, 3), (NAN, 0), (0, 0)]), of(result=1)),
+    ("dotu", False, of(x=[(1, 2)], y=[(3, 4)]), of(result=(-5, 10))),
+    ("dotc", False, of(x=[(1, 2)], y=[(3, 4)]), of(result=(11, -2))),
 ]
 
 
@@ -191,7 +199,8 @@ class TestNormAtTheEndsOfTheRange:
         info = np.finfo(precision.real)
         big, tiny, least = info.max, info.tiny, info.smallest_subnormal
         for values in ([big], [-big, 0], [big / 2, big / 2], [tiny], [least], [least] * 4, [tiny, least],
-                       [big / 4, 1, tiny], [1, least], [tiny, 1], [big / 2, least], [0, least, 0], [least, tiny, big / 8]):
+                       [big / 4, 1, tiny], [1, least], [tiny, 1], [big / 2, least], [0, least, 0],
+                       [least, tiny, big / 8]):
             self.check(precision, values)
 
     def test_overflow_is_infinite(self, device, precision):

@@ -93,7 +93,7 @@ def test_same_bits_from_run_to_run(device, case, rng):
 
 @pytest.mark.parametrize("operation", GENERIC)
 def test_generic_names_pick_by_type(device, operation, rng):
-    """The generic name gives what the typed one gives (for real scalars on complex vectors there are only typed ones)."""
+    """The generic name gives what the typed one does; csscal and its like have none."""
     for case in CASES:
         if case.operation != operation or case.real_scalars:
             continue

@@ -29,8 +29,8 @@ def test_b2_iamax_of_zeros_and_of_nothing(device, precision):
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_b6_rotmg_scaled_twice(device, kind):
-    d1, d2, x1, param = gpublas.rotmg(kind(5.9e-8), kind(5.960464e-8), kind(1), kind(150))
-    flag, h11, h21, h12, h22 = param
+    *_, x1, param = gpublas.rotmg(kind(5.9e-8), kind(5.960464e-8), kind(1), kind(150))
+    flag, _, h21, h12, h22 = param
     assert flag == -1 and h12 == kind(1) / 4096
     eps = np.finfo(kind).eps
     assert abs(h21 * 1 + h22 * 150) <= 2 * eps * (abs(h21) + abs(h22 * 150))
@@ -54,7 +54,7 @@ def test_b8_rot_of_vectors_that_share_memory_with_themselves(device):
     """Zero strides, 4 elements: a clear error, and nothing is rotated."""
     slots = np.ones(2)
     x, y = (np.lib.stride_tricks.as_strided(slots[i:], (4,), (0,)) for i in (0, 1))
-    with pytest.raises(gpublas.ArgumentError, match=r"drot: argument 1, x: found an output whose elements share memory"):
+    with pytest.raises(gpublas.ArgumentError, match="drot: argument 1, x: found an output whose elements share"):
         gpublas.drot(x, y, .25, .5)
     np.testing.assert_array_equal(slots, 1)
 

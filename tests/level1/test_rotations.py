@@ -62,7 +62,7 @@ def test_real_rotations(device, precision):
 
 def complex_numbers(precision):
     sizes = magnitudes(precision)
-    parts = [(size, 0) for size in sizes] + [(0, -size) for size in sizes] + list(zip(sizes, sizes[1:], strict=False))
+    parts = [(size, 0) for size in sizes] + [(0, -size) for size in sizes] + list(itertools.pairwise(sizes))
     parts += [(-size, size / 3) for size in sizes]
     return [precision.dtype.type(complex(re, im)) for re, im in parts]
 
