@@ -27,8 +27,6 @@ def _place(wide):
             groups = THREADS // width
             rest = index(index(cuda.blockIdx.x) * index(groups) + index(cuda.threadIdx.x // width))
             there = rest < index(rows)
-            if not there:
-                rest = index(0)
             rest, i3 = split(rest, n3)
             rest, i2 = split(rest, n2)
             rest, i1 = split(rest, n1)
