@@ -16,7 +16,7 @@ from .plan import At, Launch, Plan
 
 _PLANS = 4096  # remembered; a plan is a few hundred bytes
 _THREADS = 256
-_MOST_BLOCKS = 4096  # of an element-wise launch; a grid-stride loop does the rest
+_MOST_BLOCKS = 1024  # of an element-wise launch, about what runs at once; a grid-stride loop does the rest
 _MOST_PARTIALS = 1024  # blocks of a reduction, whose sums the second launch adds up
 _TURNS = 4  # accesses of a thread in a reduction before a second block is worth its while
 _VECTOR_BYTES = 16

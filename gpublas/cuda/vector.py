@@ -265,13 +265,13 @@ def extreme_kernel(precision: str) -> KernelSource:
     real, parts = _REALS[precision], _parts(precision)
     R = VECTOR_BYTES // _BYTES[precision]
     fetch, fetch_element = _fetcher(R), _fetcher(parts)
-    none = int64(-1)
+    nothing, none = real(math.nan), int64(-1)
     magnitude = _magnitude(parts)
 
     @device
     def beats(value, best, where):
-        """Whether a value goes before the best so far, which came earlier; `where` of -1 means that there is none."""
-        return where < 0 or (best == best and not value <= best)
+        """Whether a value goes before the best so far, which came earlier: NaN, and NaN at -1 where there is none."""
+        return not value <= best and (best == best or where < 0)
 
     @device
     def wins(value, where, best, best_where):
@@ -289,7 +289,7 @@ def extreme_kernel(precision: str) -> KernelSource:
     def kernel(x, n, vectors, x_step, sign, count, values, places, out):
         shared, shared_where = cuda.shared.array(THREADS, real), cuda.shared.array(THREADS, int64)
         a = cuda.local.array(R, real)
-        best, where = real(0), none
+        best, where = nothing, none
 
         # 1. Whole vectors.
         thread, blocks = int32(cuda.threadIdx.x), int32(cuda.gridDim.x)

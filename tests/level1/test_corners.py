@@ -106,8 +106,8 @@ def pairs(values):
     return np.array(values, np.float64).view(np.complex128)[:, 0]
 
 
-# Complex vectors: products are (ac - bd) + (ad + bc) i, of which Inf and NaN follow; a real scalar multiplies each of the
-# two parts.
+# Complex vectors: products are (ac - bd) + (ad + bc) i, of which Inf and NaN follow; a real scalar multiplies the two
+# parts.
 COMPLEX_TABLE = [
     ("axpy", False, of(alpha=0, x=[(NAN, INF)], y=[(1, NAN)]), of(y=[(1, NAN)])),
     ("axpy", False, of(alpha=1j, x=[(1, 2)], y=[(INF, 1)]), of(y=[(INF, 2)])),
@@ -243,3 +243,42 @@ def test_dsdot_and_sdsdot_add_in_float64(device):
     assert gpublas.dsdot(x, y) == 1 and gpublas.sdsdot(0, x, y) == 1 and gpublas.sdot(x, y) == 1
     assert gpublas.sdsdot(-(2.0**24), x, y) == -(2.0**24) + 1
     assert gpublas.sdsdot(0.25, np.empty(0, np.float32), np.empty(0, np.float32)) == 0.25
+
+
+@pytest.mark.parametrize("precision", PRECISIONS, ids=lambda precision: precision.prefix)
+def test_places_in_long_vectors(device, precision):
+    """Ties and NaNs in different blocks of a launch and chunks of the host: the first wins."""
+    n = 20_000
+    flat = np.ones(n, precision.dtype)
+    assert gpublas.iamax(flat) == gpublas.iamin(flat) == 0
+    for first, second in ((0, n - 1), (5000, 5001), (4095, 4096), (8191, 8192), (1023, 19_999), (1, 1024)):
+        for value in (np.nan, -3):
+            x = flat.copy()
+            x[[first, second]] = value
+            assert gpublas.iamax(x) == first and gpublas.iamax(x[::-1]) == n - 1 - second, (first, second, value)
+        x[[first, second]] = -0.5
+        assert gpublas.iamin(x) == first and gpublas.iamin(x[::-1]) == n - 1 - second, (first, second)
+        x[second] = np.nan
+        assert gpublas.iamin(x) == second and gpublas.iamin(x[::-1]) == n - 1 - second, (first, second)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS, ids=lambda precision: precision.prefix)
+def test_sums_of_long_vectors_at_the_ends_of_the_range(device, precision, rng):
+    n = 20_000
+    info = np.finfo(precision.real)
+    for size in (info.smallest_subnormal * 3, info.tiny, 1, info.max / 4096 / n):
+        x = np.full(n, size, precision.dtype)
+        x[rng.random(n) < .5] *= -1
+        for operation in ("nrm2", "asum"):
+            wanted = getattr(reference, operation)(precision.dtype, x)["result"]
+            assert_within(getattr(gpublas, operation)(x), *map(np.asarray, wanted), f"{operation} of {n} times {size}")
+    for place in (3, 8190, 8195, n - 1):
+        x = np.zeros(n, precision.dtype)
+        x[place] = info.smallest_subnormal
+        assert gpublas.nrm2(x) == info.smallest_subnormal
+        x[place] = -info.max
+        assert gpublas.nrm2(x) == info.max
+        x[0] = np.nan
+        assert np.isnan(gpublas.nrm2(x)) and np.isnan(gpublas.asum(x))
+        x[[0, place]] = 1, np.inf
+        assert gpublas.nrm2(x) == np.inf and gpublas.asum(x) == np.inf
