@@ -44,7 +44,7 @@ CASES = [
     Case("kernel_as_large_as_padded_input", (2, 3, 4, 5), (3, 3, 6, 5), padding=((1, 1), (0, 0))),
     Case("padding_beyond_kernel", (1, 2, 3, 3), (2, 2, 2, 2), padding=((4, 3), (0, 3))),
     Case("taps_in_the_padding_alone", (2, 2, 3, 4), (3, 2, 6, 7), stride=(2, 1), padding=((3, 1), (4, 0))),
-    Case("windows_before_the_image", (2, 2, 1, 1), (3, 2, 2, 2), dilation=(3, 3), padding=((4, 0), (4, 0))),
+    Case("windows_before_the_image", (2, 2, 1, 1), (3, 2, 1, 2), dilation=(1, 3), padding=((0, 0), (4, 0))),
     Case("padding_and_stride_skip_pixels", (1, 2, 7, 7), (2, 2, 1, 2), stride=(3, 3), padding=((1, 0), (2, 0))),
     Case("groups", (2, 6, 6, 5), (9, 2, 3, 3), groups=3, padding=((1, 1), (1, 1))),
     Case("groups_strided", (1, 8, 7, 7), (10, 4, 3, 3), groups=2, stride=(2, 2), padding=((1, 0), (0, 1))),
