@@ -99,10 +99,12 @@ class Array:
 
         Sorted by stride, each axis of a view without repeats (in practice) steps over all that the smaller ones span.
         """
+        if 0 in self.shape:
+            return False
         span = self.dtype.itemsize
         for stride, extent in sorted((abs(stride), extent) for extent, stride in
                                      zip(self.shape, self.strides, strict=True) if extent != 1):
-            if stride < span and extent:
+            if stride < span:
                 return True
             span += stride * (extent - 1)
         return False

@@ -235,6 +235,8 @@ def _gemmtr(this: Routine, uplo: Any, opA: Any, opB: Any, alpha: Any, A: Any, B:
     C: (n, n) array of {dtype}, written in place and returned; its triangle is not read when beta == 0, and then C may
         be omitted: a new array is returned, zero in the other triangle.
 
+    Raises ArgumentError or DTypeError before anything is written. Source: reference BLAS, {p}gemmtr.
+
     >>> import numpy as np, gpublas
     >>> A = np.array([[2, 3], [0, 4]], {example})
     >>> {name}("U", "T", "N", 1, A, A).real.tolist()

@@ -1,6 +1,10 @@
 """Devices that every case runs on, and helpers shared by the tests."""
 
 import faulthandler
+import os
+
+# One thread for each test process: with more, on busy cores, BLAS's threads mostly wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest

@@ -150,3 +150,10 @@ def test_overlap_is_exact():
     even, odd, whole = arrays.describe(base[::2]), arrays.describe(base[1::2]), arrays.describe(base)
     assert not even.overlaps(odd) and even.overlaps(whole) and not even.overlaps(arrays.describe(np.zeros(3)))
     assert not even.overlaps(arrays.describe(base[:0]))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,), (2, 0, 4)])
+def test_an_empty_array_repeats_nothing(shape):
+    """Whatever its strides: NumPy gives empty arrays zero strides."""
+    assert not arrays.describe(np.empty(shape, "f4")).may_repeat()
+    assert not arrays.Array(0, shape, (0,) * len(shape), np.dtype("f4"), True, "host", None).may_repeat()
