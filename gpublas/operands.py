@@ -130,9 +130,99 @@ class Triangular(NamedTuple):
         return Triangular(self.matrix.under(op), self.lower != op.transposes, self.unit)
 
 
+class Stored(NamedTuple):
+    """A matrix as Level 2 takes it: full, banded or packed, and of a triangle only that. Which elements there are, and
+    where.
+
+    Element (i, j) is there for i - j <= below and j - i <= above, and lies row_stride * i + column_stride * j +
+    row_bend * T(i) + column_bend * T(j) elements from `pointer`, T(k) = k (k + 1) / 2. Bands, too, are matrices with
+    two strides, of which only the band is there; only packed triangles bend, along one axis. So each storage can be
+    transposed and cut into blocks without a copy.
+    storage: "full", "band" or "packed". turned: whether it is the transpose of what the caller's array holds.
+    conjugate: read as the complex conjugate.
+    """
+
+    pointer: int
+    rows: int
+    columns: int
+    row_stride: int
+    column_stride: int
+    precision: Precision
+    below: int
+    above: int
+    storage: str = "full"
+    row_bend: int = 0
+    column_bend: int = 0
+    conjugate: bool = False
+    turned: bool = False
+
+    @classmethod
+    def full(cls, array: Array) -> Stored:
+        """The matrix in a 2-D array."""
+        a = Matrix.of(array)
+        return cls(a.pointer, a.rows, a.columns, a.row_stride, a.column_stride, a.precision, a.rows, a.columns)
+
+    @classmethod
+    def band(cls, array: Array, rows: int, below: int, above: int) -> Stored:
+        """The matrix with `below` diagonals under the main one and `above` over it: array[above + i - j, j] is A[i, j].
+        """
+        (_, columns), (step, column_step) = array.shape, array.steps
+        kind = BY_DTYPE[array.dtype]
+        return cls(array.pointer + above * step * kind.dtype.itemsize, rows, columns, step, column_step - step, kind,
+                   below, above, "band")
+
+    @classmethod
+    def packed(cls, array: Array, order: int, lower: bool) -> Stored:
+        """The triangle that a 1-D array holds column by column."""
+        (step,) = array.steps
+        stride, bend = ((order * step, -step) if lower else (0, step))
+        return cls(array.pointer, order, order, step, stride, BY_DTYPE[array.dtype], order if lower else 0,
+                   0 if lower else order, "packed", 0, bend)
+
+    @property
+    def lower(self) -> bool:
+        """Of a triangle: which."""
+        return self.above <= 0
+
+    @property
+    def transposed(self) -> Stored:
+        return Stored(self.pointer, self.columns, self.rows, self.column_stride, self.row_stride, self.precision,
+                      self.above, self.below, self.storage, self.column_bend, self.row_bend, self.conjugate,
+                      not self.turned)
+
+    def under(self, op: Op) -> Stored:
+        """op(self): a conjugate of a real matrix is the matrix itself."""
+        turned = self.transposed if op.transposes else self
+        if op.conjugates and self.precision.is_complex:
+            turned = turned._replace(conjugate=not turned.conjugate)
+        return turned
+
+    def triangle(self, lower: bool) -> Stored:
+        """One triangle with its diagonal."""
+        return self._replace(above=0) if lower else self._replace(below=0)
+
+    def without_diagonal(self, lower: bool) -> Stored:
+        """A triangle without its diagonal."""
+        return self._replace(above=-1) if lower else self._replace(below=-1)
+
+    def offset(self, i: int, j: int) -> int:
+        """Bytes from `pointer` to element (i, j)."""
+        elements = (i * self.row_stride + j * self.column_stride + self.row_bend * (i * (i + 1) // 2)
+                    + self.column_bend * (j * (j + 1) // 2))
+        return elements * self.precision.dtype.itemsize
+
+    def block(self, rows: range, columns: range) -> Stored:
+        """A contiguous block of rows and columns."""
+        i, j = rows.start, columns.start
+        return self._replace(
+            pointer=self.pointer + self.offset(i, j), rows=len(rows), columns=len(columns),
+            row_stride=self.row_stride + self.row_bend * i, column_stride=self.column_stride + self.column_bend * j,
+            below=self.below - i + j, above=self.above + i - j)
+
+
 class Batch(NamedTuple):
-    """How many products there are, and elements from one's matrix to the next one's; tables: pointers to tables of
-    addresses instead."""
+    """How many products there are, and elements from one's matrix to the next one's; tables: the operands' pointers
+    are those of tables of addresses instead, one for each product."""
 
     products: int = 1
     a: int = 0
@@ -201,12 +291,13 @@ class TriangularProblem(NamedTuple):
     unit: bool
     conjugate: bool
     alpha: str
+    batch: Batch = ALONE
 
     @classmethod
-    def of(cls, solve: bool, alpha: str, A: Triangular, B: Matrix) -> TriangularProblem:
+    def of(cls, solve: bool, alpha: str, A: Triangular, B: Matrix, batch: Batch = ALONE) -> TriangularProblem:
         a = A.matrix
         return cls(B.precision, solve, B.rows, B.columns, (a.row_stride, a.column_stride, B.row_stride,
-                   B.column_stride), A.lower, A.unit, a.conjugate, alpha)
+                   B.column_stride), A.lower, A.unit, a.conjugate, alpha, batch)
 
 
 _ALIGNED = 16  # bytes that the widest access of a GPU thread moves

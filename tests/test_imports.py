@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gpublas.cuda import driver
+
 ROOT = Path(__file__).parent.parent
 
 # What each room of gpublas may import from the project, beyond the rooms listed with it.
@@ -83,7 +85,11 @@ def test_import_is_light(package):
     assert python(code) == "[]"
 
 
-def test_a_cpu_gemm_needs_neither_numba_nor_cuda():
-    code = ("import sys, numpy as np, gpublas; gpublas.use('cpu'); gpublas.sgemm('N', 'N', 1, np.eye(3, dtype='f4'),"
+@pytest.mark.parametrize("choice", ["gpublas.use('cpu')", "gpublas.use(None)"])
+def test_a_cpu_gemm_needs_neither_numba_nor_cuda(choice):
+    """By name, and as what is left where there is no GPU."""
+    if "None" in choice and not driver.why_unusable():
+        pytest.skip("a GPU is here, and is the default")
+    code = (f"import sys, numpy as np, gpublas; {choice}; gpublas.sgemm('N', 'N', 1, np.eye(3, dtype='f4'),"
             "np.eye(3, dtype='f4')); print([name for name in ('numba', 'llvmlite', 'cuda') if name in sys.modules])")
     assert python(code) == "[]"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 from collections.abc import Iterator
 from ctypes import byref
 from typing import Any
@@ -29,13 +28,19 @@ def gemm(call: Call, alpha: Scalar, A: Matrix, B: Matrix, beta: Scalar, C: Matri
         _gemm(call, alpha, a, b, beta, c)
 
 
+def gemm_many(call: Call, alpha: Scalar, products: list[tuple[Matrix, Matrix, Matrix]], beta: Scalar) -> None:
+    """C = alpha A B + beta C for each (A, B, C)."""
+    for A, B, C in products:
+        _gemm(call, alpha, A, B, beta, C)
+
+
+def trsm_many(call: Call, alpha: Scalar, solutions: list[tuple[Triangular, Matrix]]) -> None:
+    """B = alpha inv(A) B for each (A, B)."""
+    for A, B in solutions:
+        trsm(call, alpha, A, B)
+
+
 def _products(A: Matrix, B: Matrix, C: Matrix, batch: Batch) -> Iterator[tuple[Matrix, Matrix, Matrix]]:
-    if batch.tables:
-        tables = [(ctypes.c_int64 * batch.products).from_address(matrix.pointer) for matrix in (A, B, C)]
-        for pointers in zip(*tables, strict=True):
-            yield tuple(matrix._replace(pointer=pointer)  # type: ignore[misc]
-                        for matrix, pointer in zip((A, B, C), pointers, strict=True))
-        return
     itemsize = C.precision.dtype.itemsize
     for number in range(batch.products):
         yield tuple(matrix._replace(pointer=matrix.pointer + number * step * itemsize)  # type: ignore[misc]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from ..checks import Scalar
 from ..context import Call
@@ -22,7 +26,7 @@ def gemm(call: Call, alpha: Scalar, A: Matrix | Symmetric, B: Matrix, beta: Scal
     """C = alpha A B + beta C, for one product or a batch of them, on all of C or on one triangle."""
     plan = plan_gemm(call.device.capability, GemmProblem.of(A, B, C, batch, triangle))
     plan.run(call, {"A": (A.matrix if isinstance(A, Symmetric) else A).pointer, "B": B.pointer, "C": C.pointer,
-                    **_scalars(alpha, beta, conjugate_alpha)})
+                    **scalars.values(alpha, beta, conjugate_alpha)})
 
 
 symm = gemm
@@ -46,44 +50,64 @@ def syr2k(call: Call, alpha: Scalar, A: Matrix, B: Matrix, beta: Scalar, C: Matr
     gemm(call, alpha, B, right, Scalar(1.0), C, triangle=triangle, conjugate_alpha=hermitian)
 
 
-def trmm(call: Call, alpha: Scalar, A: Triangular, B: Matrix) -> None:
-    """B = alpha A B."""
-    _triangular(call, False, alpha, A, B)
+def trmm(call: Call, alpha: Scalar, A: Triangular, B: Matrix, batch: Batch = ALONE) -> None:
+    """B = alpha A B, for one product or a batch of them."""
+    _triangular(call, False, alpha, A, B, batch)
 
 
-def trsm(call: Call, alpha: Scalar, A: Triangular, B: Matrix) -> None:
-    """B = alpha inv(A) B."""
-    _triangular(call, True, alpha, A, B)
+def trsm(call: Call, alpha: Scalar, A: Triangular, B: Matrix, batch: Batch = ALONE) -> None:
+    """B = alpha inv(A) B, for one solution or a batch of them."""
+    _triangular(call, True, alpha, A, B, batch)
 
 
-def _triangular(call, solve, alpha, A, B):
+def gemm_many(call: Call, alpha: Scalar, products: list[tuple[Matrix, Matrix, Matrix]], beta: Scalar) -> None:
+    """C = alpha A B + beta C for each (A, B, C): one launch for all that are laid out alike."""
+    for layout, batch in _batches(call, products):
+        with batch as (tables, found):
+            a, b, c = (matrix._replace(pointer=table) for matrix, table in zip(layout, tables, strict=True))
+            gemm(call, alpha, a, b, beta, c, found)
+
+
+def trsm_many(call: Call, alpha: Scalar, solutions: list[tuple[Triangular, Matrix]]) -> None:
+    """B = alpha inv(A) B for each (A, B): one set of launches for all that are laid out alike."""
+    shape = solutions[0][0]
+    for layout, batch in _batches(call, [(A.matrix, B) for A, B in solutions]):
+        with batch as (tables, found):
+            a, b = (matrix._replace(pointer=table) for matrix, table in zip(layout, tables, strict=True))
+            trsm(call, alpha, shape._replace(matrix=a), b, found)
+
+
+def _batches(call: Call, items: Sequence[tuple[Matrix, ...]]) -> Iterator[tuple[tuple[Matrix, ...], Any]]:
+    """Items that differ in nothing but addresses, as one of them and a context that gives (tables, Batch)."""
+    alike: dict[tuple, list[tuple[Matrix, ...]]] = {}
+    for item in items:
+        alike.setdefault(tuple(matrix._replace(pointer=0) for matrix in item), []).append(item)
+    for group in alike.values():
+        yield group[0], _tables(call, group)
+
+
+@contextlib.contextmanager
+def _tables(call: Call, group: list[tuple[Matrix, ...]]) -> Iterator[tuple[list[int], Batch]]:
+    """Addresses of tables on the device, one for each operand of the group's items."""
+    addresses = np.array([[matrix.pointer for matrix in item] for item in group], np.int64).T.copy()
+    with call.workspace(addresses.nbytes) as start:
+        call.device.upload(addresses, start, call.stream)
+        yield [start + row * addresses.strides[0] for row in range(len(addresses))], Batch(len(group), tables=True)
+
+
+def _triangular(call, solve, alpha, A, B, batch):
     kind = "zero" if alpha.is_zero else "device" if alpha.argument else "value"
-    plan = plan_triangular(call.device.capability, TriangularProblem.of(solve, kind, A, B))
-    plan.run(call, {"A": A.matrix.pointer, "B": B.pointer, **_scalars(alpha, Scalar(0.0))})
-
-
-def _scalars(alpha, beta, conjugate_alpha=False):
-    """The values of alpha and beta under the names that plans use (see scalars.py)."""
-    mask = scalars.ALPHA_CONJUGATE if conjugate_alpha else 0
-    for scalar, there, real in ((alpha, scalars.ALPHA_THERE, scalars.ALPHA_REAL),
-                                (beta, scalars.BETA_THERE, scalars.BETA_REAL)):
-        if scalar.argument:
-            mask |= there | (real if scalar.argument.array.dtype.kind == "f" else 0)
-    a, b = alpha.value, beta.value
-    return {"alpha_at": alpha.pointer, "beta_at": beta.pointer, "scalars": mask,
-            "alpha_real": a.real, "alpha_imag": a.imag, "beta_real": b.real, "beta_imag": b.imag}
-
-
-_GIVEN = ("alpha_at", "beta_at", "scalars", "alpha_real", "alpha_imag", "beta_real", "beta_imag")
+    plan = plan_triangular(call.device.capability, TriangularProblem.of(solve, kind, A, B, batch))
+    plan.run(call, {"A": A.matrix.pointer, "B": B.pointer, **scalars.values(alpha, Scalar(0.0))})
 
 
 @functools.lru_cache(_PLANS)
 def plan_gemm(capability: tuple, problem: GemmProblem) -> Plan:
     """One launch: a block for each tile of each C, numbered along one axis so that no grid limit is met."""
-    return Plan((_gemm_launch(capability, problem, "A", "B", "C", _GIVEN),))
+    return Plan((_gemm_launch(capability, problem, "A", "B", "C", scalars.NAMES),))
 
 
-def _gemm_launch(capability, problem: GemmProblem, a: Any, b: Any, c: Any, scalars: tuple) -> Launch:
+def _gemm_launch(capability, problem: GemmProblem, a: Any, b: Any, c: Any, given: tuple) -> Launch:
     from .gemm.simt import gemm_kernel
 
     config = choose(problem.precision, problem.m, problem.n, problem.batch.products)
@@ -94,7 +118,7 @@ def _gemm_launch(capability, problem: GemmProblem, a: Any, b: Any, c: Any, scala
         kernel, tiles * batch.products, a, b, c, problem.m, problem.n, problem.k, *problem.strides,
         batch.a, batch.b, batch.c, batch.tables, problem.stored, problem.hermitian,
         0 if triangle is None else 1 if triangle.lower else -1, triangle is not None and triangle.real_diagonal,
-        *scalars, -1 if problem.conjugate_a else 1, -1 if problem.conjugate_b else 1)
+        *given, -1 if problem.conjugate_a else 1, -1 if problem.conjugate_b else 1)
 
 
 @functools.lru_cache(_PLANS)
@@ -116,7 +140,8 @@ def plan_triangular(capability: tuple, problem: TriangularProblem) -> Plan:
 def _scale_launch(capability, problem):
     """B = alpha B, as a product of nothing; alpha == 0 reads nothing."""
     strides = problem.strides[2:]
-    product = GemmProblem(problem.precision, problem.m, problem.n, 0, (1, 1, 1, 1, *strides), False, False)
+    batch = problem.batch._replace(a=problem.batch.b, c=problem.batch.b)
+    product = GemmProblem(problem.precision, problem.m, problem.n, 0, (1, 1, 1, 1, *strides), False, False, batch)
     there = scalars.BETA_THERE if problem.alpha == "device" else 0
     return _gemm_launch(capability, product, "A", "B", "B", (0, "alpha_at", there, 0, 0, "alpha_real", "alpha_imag"))
 
@@ -148,8 +173,14 @@ def _rows(problem, start, stop):
 
 
 def _at(problem, name, row, column):
+    """Where a block of an operand begins: an address, and elements from one product's to the next one's. With tables,
+    the table's address, and elements from each address in it."""
     row_stride, column_stride = problem.strides[:2] if name == "A" else problem.strides[2:]
-    return At(name, (row * row_stride + column * column_stride) * problem.precision.dtype.itemsize)
+    elements = row * row_stride + column * column_stride
+    if problem.batch.tables:
+        return name, elements
+    step = problem.batch.a if name == "A" else problem.batch.b
+    return At(name, elements * problem.precision.dtype.itemsize), step
 
 
 def _block_launch(capability, problem, start, stop, scaled):
@@ -159,10 +190,12 @@ def _block_launch(capability, problem, start, stop, scaled):
     a_row, a_column, b_row, b_column = problem.strides
     kernel = build(triangular_block, problem.precision.prefix, capability=capability)
     alpha = ("alpha_real", "alpha_imag") if scaled else (1, 0)
+    (a, a_step), (b, b_step) = _at(problem, "A", first, first), _at(problem, "B", first, 0)
+    across = -(-problem.n // COLUMNS[problem.precision.prefix])
     return Launch.of(
-        kernel, -(-problem.n // COLUMNS[problem.precision.prefix]), _at(problem, "A", first, first),
-        _at(problem, "B", first, 0), problem.n, last - first, *problem.strides, problem.solve, problem.lower,
-        problem.unit, abs(b_row) <= abs(b_column), abs(a_row) <= abs(a_column), "alpha_at", _gate(problem), *alpha,
+        kernel, across * problem.batch.products, a, b, a_step, b_step, across, problem.n, last - first,
+        problem.batch.tables, *problem.strides, problem.solve, problem.lower, problem.unit,
+        abs(b_row) <= abs(b_column), abs(a_row) <= abs(a_column), "alpha_at", _gate(problem), *alpha,
         -1 if problem.conjugate else 1)
 
 
@@ -170,14 +203,15 @@ def _beside_launch(capability, problem, start, middle, stop, scaled):
     """The gemm with the rectangle beside two halves of the triangle: into the rows of the second."""
     (first, last), (target, end) = _rows(problem, start, middle), _rows(problem, middle, stop)
     a_row, a_column, b_row, b_column = problem.strides
+    (a, a_step), (b, b_step) = _at(problem, "A", target, first), _at(problem, "B", first, 0)
+    c, c_step = _at(problem, "B", target, 0)
     product = GemmProblem(problem.precision, end - target, problem.n, last - first,
-                          (a_row, a_column, b_row, b_column, b_row, b_column), problem.conjugate, False)
-    if problem.solve:  # B2 = alpha B2 - A21 B1, where B1 already holds its share of alpha
-        given = (-1, 0, *(("alpha_real", "alpha_imag") if scaled else (1, 0)))
-    else:  # B2 += alpha A21 B1
-        given = (*(("alpha_real", "alpha_imag") if scaled else (1, 0)), 1, 0)
-    return _gemm_launch(capability, product, _at(problem, "A", target, first), _at(problem, "B", first, 0),
-                        _at(problem, "B", target, 0), ("alpha_at", 0, _gate(problem), *given))
+                          (a_row, a_column, b_row, b_column, b_row, b_column), problem.conjugate, False,
+                          Batch(problem.batch.products, a_step, b_step, c_step, problem.batch.tables))
+    alpha = ("alpha_real", "alpha_imag") if scaled else (1, 0)
+    # Solving, B2 = alpha B2 - A21 B1, where B1 already holds its share of alpha; else B2 += alpha A21 B1.
+    given = (-1, 0, *alpha) if problem.solve else (*alpha, 1, 0)
+    return _gemm_launch(capability, product, a, b, c, ("alpha_at", 0, _gate(problem), *given))
 
 
 def _gate(problem):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 
 from llvmlite import ir
+from numba import cuda, int64
 from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
@@ -93,3 +94,12 @@ def pointer_to(typing_context, address, element):
         return builder.inttoptr(arguments[0], context.get_value_type(kind))
 
     return kind(address, element), generate
+
+
+@cuda.jit(device=True)
+def matrix_at(base, product, step, tables, size):
+    """The address of one product's matrix in a batch: `step` elements of `size` bytes on from the one before, or from
+    the address in a table at `base`."""
+    if tables:
+        return pointer_to(base, int64)[product] + step * size
+    return base + product * step * size

@@ -5,16 +5,31 @@ A kernel takes two addresses, a mask of the bits below, and (real, imaginary) va
 
 from __future__ import annotations
 
-from numba import cuda
+from typing import Any
 
 ALPHA_THERE, BETA_THERE = 1, 2  # read it at its address
 ALPHA_REAL, BETA_REAL = 4, 8  # what lies there is a real number, though the kernel is complex
 ALPHA_CONJUGATE = 16  # use the conjugate of alpha
 GATE = 32  # do nothing at all if what lies at alpha's address is zero
 
+# The values of a call that a plan names where a kernel takes its scalars, in the kernel's order.
+NAMES = ("alpha_at", "beta_at", "scalars", "alpha_real", "alpha_imag", "beta_real", "beta_imag")
+
+
+def values(alpha: Any, beta: Any, conjugate_alpha: bool = False) -> dict[str, Any]:
+    """alpha and beta (checks.Scalar) under NAMES."""
+    mask = ALPHA_CONJUGATE if conjugate_alpha else 0
+    for scalar, there, real in ((alpha, ALPHA_THERE, ALPHA_REAL), (beta, BETA_THERE, BETA_REAL)):
+        if scalar.argument:
+            mask |= there | (real if scalar.argument.array.dtype.kind == "f" else 0)
+    a, b = alpha.value, beta.value
+    return dict(zip(NAMES, (alpha.pointer, beta.pointer, mask, a.real, a.imag, b.real, b.imag), strict=True))
+
 
 def scalar_reader(parts, zero):
     """Device function: (real, imaginary) of a scalar; parts: reals in an element of the kernel's type."""
+    from numba import cuda  # here, since plans need only the constants above
+
     device = cuda.jit(device=True)
     if parts == 1:
         @device
@@ -35,6 +50,8 @@ def scalar_reader(parts, zero):
 
 def gate_reader(parts, zero):
     """Device function: whether the mask asks for a gate and it is shut."""
+    from numba import cuda
+
     device = cuda.jit(device=True)
     if parts == 1:
         @device

@@ -8,19 +8,21 @@ from __future__ import annotations
 from numba import complex64, complex128, cuda, float32, float64, int32, int64
 
 from .compile import KernelSource
+from .ptx import matrix_at, pointer_to
 from .scalars import gate_reader
 
 device = cuda.jit(device=True)
 
 ROWS = 32  # of a diagonal block
 COLUMNS = {"s": 64, "d": 64, "c": 64, "z": 32}  # right-hand sides that a thread block takes, one a thread
-PARAMETERS = "ppllllll" + "iiiii" + "pi"  # then alpha as two reals and the sign of A's imaginary parts
+PARAMETERS = "llll" + "lll" + "i" + "llll" + "iiiii" + "pi"  # then alpha as two reals, the sign of A's imaginary parts
 
 
 def triangular_block(precision: str) -> KernelSource:
     """B = alpha A B or B = alpha inv(A) B for a triangle A of at most ROWS rows, in place.
 
-    Kernel arguments: addresses of A (m x m) and B (m x n); n; m; row and column strides of A and of B in elements;
+    Kernel arguments: addresses of A (m x m) and B (m x n), or of tables of such addresses; a_batch, b_batch, tables: as
+    for the gemm kernel; across: thread blocks of one product; n; m; row and column strides of A and of B in elements;
     solve: divide instead of multiply; lower; unit: the diagonal is ones and not read; b_rows_first, a_rows_first:
     whether rows are the fast axis in memory; alpha_at and a mask that may make it a gate (scalars.py); alpha as (real,
     imaginary), not zero; a_sign: +1 or -1, times A's imaginary parts.
@@ -30,19 +32,23 @@ def triangular_block(precision: str) -> KernelSource:
     is_complex = precision in "cz"
     T = COLUMNS[precision]
     A_SIZE, B_SIZE = ROWS * (ROWS + 1), ROWS * T
+    SIZE = (4 if real is float32 else 8) * (2 if is_complex else 1)
     PITCH = ROWS + 1  # of the triangle in shared memory, against bank conflicts
     shut = gate_reader(2 if is_complex else 1, real(0))
     make, signed, divide = (_complex_arithmetic if is_complex else _real_arithmetic)(kind)
 
-    def kernel(A, B, n, m, a_row, a_column, b_row, b_column, solve, lower, unit, b_rows_first, a_rows_first,
-               alpha_at, scalars, alpha_real, alpha_imag, a_sign):
+    def kernel(A_at, B_at, a_batch, b_batch, across, n, m, tables, a_row, a_column, b_row, b_column, solve, lower, unit,
+               b_rows_first, a_rows_first, alpha_at, scalars, alpha_real, alpha_imag, a_sign):
         triangle = cuda.shared.array(A_SIZE, kind)  # [row][column], lower
         tile = cuda.shared.array(B_SIZE, kind)  # [row][right-hand side]
         t = int32(cuda.threadIdx.x)
         if shut(alpha_at, scalars):
             return
         alpha = make(alpha_real, alpha_imag)
-        first = int64(cuda.blockIdx.x) * T
+        product, part = int64(cuda.blockIdx.x) // across, int64(cuda.blockIdx.x) % across
+        A = pointer_to(matrix_at(A_at, product, a_batch, tables, SIZE), kind)
+        B = pointer_to(matrix_at(B_at, product, b_batch, tables, SIZE), kind)
+        first = part * T
         columns, rows = int32(min(n - first, T)), int32(m)
         last = int32(rows - 1)
 
@@ -92,7 +98,7 @@ def triangular_block(precision: str) -> KernelSource:
                 B[i * b_row + (first + j) * b_column] = tile[(i if lower else last - i) * T + j]
 
     letter = "f" if real is float32 else "d"
-    return KernelSource(kernel, PARAMETERS + letter * 3, (kind, kind, real), T)
+    return KernelSource(kernel, PARAMETERS + letter * 3, (real,), T)
 
 
 def _real_arithmetic(kind):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from numba import cuda, float32, float64, int32, int64, uint32
 
 from ..compile import KernelSource
-from ..ptx import GLOBAL, SHARED, pointer_to, vector_load, vector_store
+from ..ptx import GLOBAL, SHARED, matrix_at, pointer_to, vector_load, vector_store
 from ..scalars import ALPHA_CONJUGATE, ALPHA_REAL, ALPHA_THERE, BETA_REAL, BETA_THERE, gate_reader, scalar_reader
 from .config import WARP_COLUMNS, WARP_ROWS, SimtConfig
 
@@ -25,7 +25,8 @@ def gemm_kernel(structured: bool, *tiles) -> KernelSource:
     Kernel arguments:
     A, B, C: addresses of A (m x k), B (k x n), C (m x n), or of tables of such addresses. m, n, k.
     a_row ... c_column: strides in elements. a_batch, b_batch, c_batch: elements from one product's matrix to the
-    next one's. tables: whether A, B, C are tables, one address for each product.
+    next one's. tables: whether A, B, C are tables, one address for each product; a_batch ... are then elements from
+    each address to its matrix.
     stored: which triangle of A is there, 1 lower, -1 upper. hermitian: whether the other one is its conjugate.
     triangle: which triangle of C is written, 1 lower, -1 upper, 0 all. real_diagonal: whether the imaginary parts of
     C's diagonal are set to zero.
@@ -99,12 +100,9 @@ def gemm_kernel(structured: bool, *tiles) -> KernelSource:
         rows, columns = int32(min(m - top, BM)), int32(min(n - left, BN))
         if (triangle > 0 and top + rows <= left) or (triangle < 0 and left + columns <= top):
             return  # no element of the tile is in the triangle
-        if tables:
-            a, b = pointer_to(pointer_to(A, int64)[product], real), pointer_to(pointer_to(B, int64)[product], real)
-            c = pointer_to(pointer_to(C, int64)[product], real)
-        else:
-            a, b = pointer_to(A + product * a_batch * SIZE, real), pointer_to(B + product * b_batch * SIZE, real)
-            c = pointer_to(C + product * c_batch * SIZE, real)
+        a = pointer_to(matrix_at(A, product, a_batch, tables, SIZE), real)
+        b = pointer_to(matrix_at(B, product, b_batch, tables, SIZE), real)
+        c = pointer_to(matrix_at(C, product, c_batch, tables, SIZE), real)
 
         # 3. Which elements of a slab this thread brings: neighbours in memory go to neighbouring threads, so
         #    the fast axis of each operand decides. Element i lies at (row + i row_step, depth + i depth_step).
