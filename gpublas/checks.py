@@ -6,6 +6,7 @@ Routines call them in the order in which reference BLAS tests its arguments, bef
 from __future__ import annotations
 
 import numbers
+import operator
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -87,6 +88,17 @@ def shape(routine: str, argument: Argument, wanted: tuple[int, ...], why: str) -
     if argument.array.shape != wanted:
         raise ArgumentError(routine, argument.position, argument.name, f"shape {argument.array.shape}",
                             f"shape {wanted} ({why})")
+
+
+def extent(routine: str, position: int, name: str, value: Any) -> int:
+    """A number of rows or diagonals: an integer that is not negative."""
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise DTypeError(routine, position, name, repr(value), "an integer") from None
+    if found < 0:
+        raise ArgumentError(routine, position, name, found, "0 or more")
+    return found
 
 
 def scalar(routine: str, position: int, name: str, value: Any, wanted: Precision) -> Scalar:

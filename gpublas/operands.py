@@ -185,6 +185,11 @@ class Stored(NamedTuple):
         return self.above <= 0
 
     @property
+    def rows_fast(self) -> bool:
+        """Whether neighbours in memory are rows rather than columns; an axis that bends never is the fast one."""
+        return not self.row_bend and (self.column_bend != 0 or abs(self.row_stride) <= abs(self.column_stride))
+
+    @property
     def transposed(self) -> Stored:
         return Stored(self.pointer, self.columns, self.rows, self.column_stride, self.row_stride, self.precision,
                       self.above, self.below, self.storage, self.column_bend, self.row_bend, self.conjugate,

@@ -1,0 +1,127 @@
+"""The Level 2 kernel for rank-one and rank-two updates of matrices in every storage, each element moved once."""
+
+from __future__ import annotations
+
+from numba import cuda, int32, int64
+
+from .access import REALS, bent, loader, near, parts_of, storer
+from .compile import KernelSource
+from .matvec import GROUP, LANE_ROWS, THREADS, WARPS
+from .scalars import ALPHA_CONJUGATE, ALPHA_REAL, ALPHA_THERE, scalar_reader
+
+device = cuda.jit(device=True)
+
+COLUMNS = 64  # of a tile
+
+
+def rank_update(precision: str) -> KernelSource:
+    """A = A + alpha x y^T, or A = A + alpha x y^T + alpha y x^T, on what is there of A.
+
+    Rows are the fast axis of memory: lanes take neighbouring rows, warps groups of columns in turn. A block takes a
+    tile of A.
+
+    Kernel arguments: addresses of A, x, y; m; n; strides of A and bend of its columns; steps of x and y; below, above
+    (see access.py); both: whether there is a second product; hermitian: it has the conjugate of alpha, and the
+    imaginary part of the diagonal is set to zero, for every alpha; address, mask and values of alpha (scalars.py);
+    row_sign, column_sign: +1 or -1, times the imaginary parts of the vectors along rows and along columns.
+    """
+    real, parts = REALS[precision], parts_of(precision)
+    zero = real(0)
+    R = LANE_ROWS[precision]
+    TILE, STEP, X_SIZE, A_SIZE = 32 * R, WARPS * GROUP, R * parts, R * GROUP * parts
+    load, store = loader(parts, zero), storer(parts)
+    scalar = scalar_reader(parts, zero)
+
+    @device
+    def product(a, a_imag, b, b_imag):
+        if parts == 1:
+            return a * b, zero
+        return a * b - a_imag * b_imag, a * b_imag + a_imag * b
+
+    @device
+    def update(a, i, u, u_imag, rows, r):
+        """Element i of the group += u times element r of a vector along rows."""
+        a[i] += u * rows[r]
+        if parts == 2:
+            a[i] -= u_imag * rows[r + 1]
+            a[i + 1] += u * rows[r + 1]
+            a[i + 1] += u_imag * rows[r]
+
+    def kernel(A, x, y, m, n, row_stride, column_stride, column_bend, x_step, y_step, below, above, both, hermitian,
+               alpha_at, scalars, alpha, alpha_imag, row_sign, column_sign):
+        x_rows, y_rows = cuda.local.array(X_SIZE, real), cuda.local.array(X_SIZE, real)
+        a = cuda.local.array(A_SIZE, real)  # [column of the group][row of the lane]
+
+        # 1. alpha: from the device if it is there. Zero reads no vector.
+        alpha, alpha_imag = scalar(alpha_at, scalars, ALPHA_THERE, ALPHA_REAL, alpha, alpha_imag)
+        if scalars & ALPHA_CONJUGATE:
+            alpha_imag = -alpha_imag
+        second_imag = -alpha_imag if hermitian else alpha_imag
+        adds = alpha != zero or alpha_imag != zero
+
+        # 2. Which tile, and whether anything of it is there.
+        t = int32(cuda.threadIdx.x)
+        lane, warp = int32(t & 31), int32(t >> 5)
+        down = (m + (TILE - 1)) // TILE
+        top, left = int64(cuda.blockIdx.x) % down * TILE, int64(cuda.blockIdx.x) // down * COLUMNS
+        bottom, columns = min(m, top + TILE), int32(min(n - left, COLUMNS))
+        if top - (left + columns - 1) > below or left - (bottom - 1) > above or not (adds or hermitian):
+            return
+
+        # 3. The vectors along this lane's rows.
+        first = top + lane
+        height = near(bottom - first)
+        if adds:
+            for r in range(R):
+                if 32 * r < height:
+                    value, imag = load(x, (first + 32 * r) * x_step)
+                    x_rows[r * parts] = value
+                    if parts == 2:
+                        x_rows[r * parts + 1] = imag * row_sign
+                    if both:
+                        value, imag = load(y, (first + 32 * r) * y_step)
+                        y_rows[r * parts] = value
+                        if parts == 2:
+                            y_rows[r * parts + 1] = imag * row_sign
+
+        # 4. Columns in groups: bring elements, update, store. Row r, column k is on diagonal 32 r - k, counted from
+        #    that of the first element.
+        c = int32(warp * GROUP)
+        while c < columns:
+            width = int32(columns - c)
+            diagonal = first - (left + c)
+            most, least, main = near(below - diagonal), near(-above - diagonal), near(-diagonal)
+            for k in range(GROUP):
+                at = first * row_stride + bent(column_stride, column_bend, left + c + k)
+                for r in range(R):
+                    if 32 * r < height and k < width and 32 * r - k <= most and 32 * r - k >= least and (
+                            adds or 32 * r - k == main):
+                        value, imag = load(A, at + 32 * r * row_stride)
+                        a[(k * R + r) * parts] = value
+                        if parts == 2:
+                            a[(k * R + r) * parts + 1] = imag
+            for k in range(GROUP):
+                if adds and k < width:
+                    value, imag = load(y, (left + c + k) * y_step)
+                    u, u_imag = product(alpha, alpha_imag, value, imag * column_sign)
+                    v, v_imag = zero, zero
+                    if both:
+                        value, imag = load(x, (left + c + k) * x_step)
+                        v, v_imag = product(alpha, second_imag, value, imag * column_sign)
+                    for r in range(R):
+                        update(a, (k * R + r) * parts, u, u_imag, x_rows, r * parts)
+                        if both:
+                            update(a, (k * R + r) * parts, v, v_imag, y_rows, r * parts)
+            for k in range(GROUP):
+                at = first * row_stride + bent(column_stride, column_bend, left + c + k)
+                for r in range(R):
+                    if 32 * r < height and k < width and 32 * r - k <= most and 32 * r - k >= least and (
+                            adds or 32 * r - k == main):
+                        imag = zero
+                        if parts == 2 and not (hermitian and 32 * r - k == main):
+                            imag = a[(k * R + r) * parts + 1]
+                        store(A, at + 32 * r * row_stride, a[(k * R + r) * parts], imag)
+            c = int32(c + STEP)
+
+    letter = "f" if precision in "sc" else "d"
+    return KernelSource(kernel, "ppp" + "ll" + "lll" + "ll" + "ll" + "ii" + "pi" + letter * 4, (real,) * 4, THREADS, 2)
