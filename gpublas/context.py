@@ -369,11 +369,30 @@ def _check_outputs(routine: str, reads: Mapping[str, Argument], outputs: Mapping
             raise ArgumentError(routine, argument.position, name,
                                 f"an output whose elements share memory (strides {array.strides})",
                                 "an output with one place for each element")
-        others = [other for key, other in (*reads.items(), *outputs.items()) if key != name]
-        for other in others:
-            if array.overlaps(other.array):
-                raise ArgumentError(routine, argument.position, name, f"an output that overlaps {other.name}",
-                                    "memory that no other argument shares")
+    for name, other in _overlaps(reads, outputs):
+        raise ArgumentError(routine, outputs[name].position, name, f"an output that overlaps {other}",
+                            "memory that no other argument shares")
+
+
+def _overlaps(reads: Mapping[str, Argument], outputs: Mapping[str, Argument]) -> Iterator[tuple[str, str]]:
+    """Pairs (output, other argument) that have a byte in common.
+
+    Arguments are visited by first byte, and compared only with those whose address ranges reach as far: batches have
+    thousands.
+    """
+    ranges = sorted((*argument.array.bounds(), name) for name, argument in (*reads.items(), *outputs.items()))
+    reaching: list[tuple[int, str]] = []
+    for low, high, name in ranges:
+        if low == high:
+            continue
+        reaching = [(end, other) for end, other in reaching if end > low]
+        for _, other in reaching:
+            output, second = (name, other) if name in outputs else (other, name)
+            if output in outputs:
+                everything = outputs[second] if second in outputs else reads[second]
+                if outputs[output].array.overlaps(everything.array):
+                    yield output, second
+        reaching.append((high, name))
 
 
 def call(routine: str, reads: Mapping[str, Any], writes: Mapping[str, Any] | None = None,
