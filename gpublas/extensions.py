@@ -268,6 +268,10 @@ def _flat(groups: list[list[Any]]) -> list[Any]:
     return groups[0]
 
 
+def _grouped(groups: list[list[Any]]) -> list[list[Any]]:
+    return groups
+
+
 def _gemm_grouped_batched(this: Routine, opA: Any, opB: Any, alpha: Any, As: Any, Bs: Any, beta: Any = 0,
                           Cs: Any = None) -> Any:
     """Groups of products, each group with flags, scalars and shapes of its own ({p}gemm_grouped_batched of cuBLAS).
@@ -296,7 +300,7 @@ def _gemm_grouped_batched(this: Routine, opA: Any, opB: Any, alpha: Any, As: Any
         _alike(this, group)
     spread = [_each(this, position, name, value, groups) for position, name, value in
               ((1, "opA", opA), (2, "opB", opB), (3, "alpha", alpha), (6, "beta", beta))]
-    return _products(this, spread[0], spread[1], spread[2], a, b, spread[3], Cs, list)
+    return _products(this, spread[0], spread[1], spread[2], a, b, spread[3], Cs, _grouped)
 
 
 def _each(this: Routine, position: int, name: str, value: Any, groups: int) -> list[Any]:

@@ -79,6 +79,7 @@ def _fortran(name: str, precision: Precision, *arguments: Any, real_scalars: boo
     reference.routine(precision.prefix + name)(*passed)
 
 
+@np.errstate(all="ignore")
 def scale(C: np.ndarray, beta: Scalar) -> None:
     """C = beta C; beta == 0 writes zeros and reads nothing."""
     if beta.is_zero:
