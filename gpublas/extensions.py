@@ -11,7 +11,7 @@ from .context import call
 from .errors import ArgumentError
 from .flags import Diag, Op, Side, UpLo
 from .level3 import _arguments, _inner, _operands, _output, _under
-from .operands import Batch, Matrix, Stored, Triangular, Vector
+from .operands import Batch, Matrix, Stack, Stored, Triangular, Vector
 from .precision import C as _C
 from .precision import D, Precision, Routine, S, Z, typed
 
@@ -188,10 +188,8 @@ def _gemm_strided_batched(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any,
     group = {"C": c}
     with call(this.name, _arguments({"A": a, "B": b, "alpha": scale_a, "beta": scale_b}),
               writes=group if scale_b.is_zero else None, updates=None if scale_b.is_zero else group) as run:
-        left, right, out = (_stack(run[name]) for name in "ABC")
-        steps = [run[name].steps[0] if run[name].shape[0] > 1 else 0 for name in "ABC"]
         if products and m and n:
-            _batch(run, scale_a, left.under(op_a), right.under(op_b), scale_b, out, products, steps)
+            _batch(run, scale_a, Stack.of(run["A"]), op_a, Stack.of(run["B"]), op_b, scale_b, Stack.of(run["C"]))
     return C
 
 
@@ -202,18 +200,12 @@ def _first(stack: Argument) -> Argument:
                                              found.writeable, found.place, found.owner))
 
 
-def _stack(found: arrays.Array) -> Matrix:
-    """The first matrix of a 3-D array."""
-    return Matrix.of(arrays.Array(found.pointer, found.shape[1:], found.strides[1:], found.dtype, found.writeable,
-                                  found.place, None))
-
-
-def _batch(run: Any, alpha: Scalar, A: Matrix, B: Matrix, beta: Scalar, C: Matrix, products: int,
-           steps: list[int]) -> None:
-    a, b, c = steps
-    if not C.is_column_major and C.transposed.is_column_major:
-        A, B, C, a, b = B.transposed, A.transposed, C.transposed, b, a
-    backend.of(run).gemm(run, alpha, A, B, beta, C, Batch(products, a, b, c))
+def _batch(run: Any, alpha: Scalar, A: Stack, op_a: Op, B: Stack, op_b: Op, beta: Scalar, C: Stack) -> None:
+    batch = Batch(C.products, A.step, B.step, C.step)
+    a, b, c = A.matrix.under(op_a), B.matrix.under(op_b), C.matrix
+    if not c.is_column_major and c.transposed.is_column_major:
+        a, b, c, batch = b.transposed, a.transposed, c.transposed, batch._replace(a=B.step, b=A.step)
+    backend.of(run).gemm(run, alpha, a, b, beta, c, batch)
 
 
 def _listed(this: Routine, position: int, name: str, items: Any, ndim: int) -> list[Argument]:

@@ -239,6 +239,21 @@ class Batch(NamedTuple):
 ALONE = Batch()
 
 
+class Stack(NamedTuple):
+    """Matrices of one shape at equal distances: the first of them, how many, elements from one to the next."""
+
+    matrix: Matrix
+    products: int
+    step: int
+
+    @classmethod
+    def of(cls, array: Array) -> Stack:
+        """The matrices of a 3-D array, whose first axis counts them; one alone has no distance."""
+        first = Array(array.pointer, array.shape[1:], array.strides[1:], array.dtype, array.writeable, array.place,
+                      array.owner)
+        return cls(Matrix.of(first), array.shape[0], array.steps[0] if array.shape[0] > 1 else 0)
+
+
 class Triangle(NamedTuple):
     """Which triangle of an output is written, and whether its diagonal is made real (Hermitian results)."""
 

@@ -35,7 +35,7 @@ def triangular_block(precision: str) -> KernelSource:
     SIZE = (4 if real is float32 else 8) * (2 if is_complex else 1)
     PITCH = ROWS + 1  # of the triangle in shared memory, against bank conflicts
     shut = gate_reader(2 if is_complex else 1, real(0))
-    make, signed, divide = (_complex_arithmetic if is_complex else _real_arithmetic)(kind)
+    make, signed, divide = (complex_arithmetic if is_complex else real_arithmetic)(kind)
 
     def kernel(A_at, B_at, a_batch, b_batch, across, n, m, tables, a_row, a_column, b_row, b_column, solve, lower, unit,
                b_rows_first, a_rows_first, alpha_at, scalars, alpha_real, alpha_imag, a_sign):
@@ -101,7 +101,7 @@ def triangular_block(precision: str) -> KernelSource:
     return KernelSource(kernel, PARAMETERS + letter * 3, (real,), T)
 
 
-def _real_arithmetic(kind):
+def real_arithmetic(kind):
     """Device functions: a number from its parts; a number, its imaginary part times a sign; a quotient."""
     @device
     def make(real, imag):
@@ -118,7 +118,7 @@ def _real_arithmetic(kind):
     return make, signed, divide
 
 
-def _complex_arithmetic(kind):
+def complex_arithmetic(kind):
     """The same for complex numbers.
 
     Quotients by R. Smith, "Algorithm 116: complex division", CACM 5 (1962): nothing on the way over- or underflows
