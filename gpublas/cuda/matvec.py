@@ -296,7 +296,7 @@ def diagonal_sums(precision: str) -> KernelSource:
             if d < 0:
                 count = int32(min(count, -d))
             along_rows, along_columns, flip, order = row_stride, column_stride, sign, fast
-            if mirror * d < 0:
+            if (mirror > 0 and d < 0) or (mirror < 0 and d >= 0):  # the main one is its own mirror image
                 along_rows, along_columns = column_stride, row_stride
                 if mode & HERMITIAN:
                     flip = -sign
