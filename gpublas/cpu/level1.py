@@ -224,7 +224,10 @@ def _wide_chunks(call: Call, *vectors: Vector) -> Iterator[tuple[np.ndarray, ...
 
 @contextlib.contextmanager
 def _for_blas(call: Call, vector: Vector, output: bool = False) -> Iterator[Vector]:
-    """The vector, or a compact copy of it where BLAS cannot address its memory; outputs are copied back."""
+    """The vector, or a compact copy of it where BLAS cannot address its memory; outputs are copied back.
+
+    A stride of zero is none that BLAS promises to take.
+    """
     if 0 < abs(vector.stride) <= INT_MAX or vector.size <= 1:
         yield vector
         return

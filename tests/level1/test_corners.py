@@ -158,8 +158,12 @@ def test_complex_table(device, precision, padding):
 
 @pytest.mark.parametrize("precision", PRECISIONS, ids=lambda precision: precision.prefix)
 def test_copy_and_swap_keep_every_bit(device, precision, rng):
-    """Payloads of NaNs, signs of zeros, subnormal numbers."""
+    """Payloads of NaNs, quiet and signalling, signs of zeros, subnormal numbers."""
     x, y = (rng.integers(0, 256, 40 * precision.dtype.itemsize, np.uint8).view(precision.dtype) for _ in range(2))
+    bits = np.uint32 if precision.real == np.float32 else np.uint64
+    signalling = np.array(np.inf, precision.real).view(bits) + bits(5)
+    for vector in (x, y):
+        vector[::3] = np.full(2 * vector[::3].size, signalling).view(precision.dtype)[:vector[::3].size]
     a, b = x.tobytes(), y.tobytes()
     assert gpublas.copy(x, np.zeros_like(x)).tobytes() == a
     assert gpublas.copy(x[::2], np.zeros_like(x[::2])).tobytes() == x[::2].tobytes()
@@ -276,7 +280,9 @@ def test_sums_of_long_vectors_at_the_ends_of_the_range(device, precision, rng):
         x = np.zeros(n, precision.dtype)
         x[place] = info.smallest_subnormal
         assert gpublas.nrm2(x) == info.smallest_subnormal
-        x[place] = -info.max
+        x[0] = np.nan
+        assert np.isnan(gpublas.nrm2(x))
+        x[[0, place]] = 0, -info.max
         assert gpublas.nrm2(x) == info.max
         x[0] = np.nan
         assert np.isnan(gpublas.nrm2(x)) and np.isnan(gpublas.asum(x))

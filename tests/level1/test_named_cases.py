@@ -50,6 +50,19 @@ def test_b7_rotmg_ends_where_the_sum_rounds_to_zero(device, kind):
         assert np.isfinite(found[3]).all() and found[3][0] in (-2, -1, 0, 1)
 
 
+@pytest.mark.parametrize("kind, numbers", [
+    (np.float32, (1, -0.9849933385848999, 1.0311535596847534, 1.0389788150787354)),  # u == 0
+    (np.float32, (1, -0.8399959802627563, 1.002477765083313, 1.0937955379486084)),  # u < 0, by rounding
+    (np.float64, (1, -0.4585544953497931, 1.1059212367073243, 1.6331599460365578)),  # u == 0
+])
+def test_b7_nothing_is_left_of_the_sum(device, kind, numbers):
+    """|d1 x1**2| > |d2 y1**2|, but 1 + d2 y1**2 / (d1 x1**2) rounds to zero or below: H and all numbers are zero."""
+    d1, d2, x1, y1 = map(kind, numbers)
+    assert abs(d1 * x1 * x1) > abs(d2 * y1 * y1)
+    *zeros, param = gpublas.rotmg(d1, d2, x1, y1)
+    assert zeros == [0, 0, 0] and param.tolist() == [-1, 0, 0, 0, 0]
+
+
 def test_b8_rot_of_vectors_that_share_memory_with_themselves(device):
     """Zero strides, 4 elements: a clear error, and nothing is rotated."""
     slots = np.ones(2)
