@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -60,13 +61,16 @@ class Array:
 
         Kernels address such arrays directly; others (fields of packed records, say) go through a compact copy.
         """
-        itemsize = self.dtype.itemsize
-        return self.pointer % itemsize == 0 and not any(stride % itemsize for stride in self.strides)
+        mask = self.dtype.itemsize - 1  # sizes of elements are powers of two
+        bits = self.pointer
+        for stride in self.strides:
+            bits |= stride
+        return not bits & mask
 
     def bounds(self) -> tuple[int, int]:
         """First byte, and one past the last byte, that the elements occupy; equal when there are none."""
         low = high = self.pointer
-        for extent, stride in zip(self.shape, self.strides, strict=True):
+        for extent, stride in zip(self.shape, self.strides):  # noqa: B905 - of one length, on the way of every call
             if extent == 0:
                 return self.pointer, self.pointer
             if stride < 0:
@@ -101,6 +105,8 @@ class Array:
         """
         if 0 in self.shape:
             return False
+        if len(self.shape) == 1:
+            return self.strides[0] == 0 and self.shape[0] > 1
         span = self.dtype.itemsize
         for stride, extent in sorted((abs(stride), extent) for extent, stride in
                                      zip(self.shape, self.strides, strict=True) if extent != 1):
@@ -129,6 +135,23 @@ def _wrap(array: Array) -> np.ndarray:
     return np.asarray(_Interface(array))
 
 
+def _slow_address(array: np.ndarray) -> int:
+    return array.ctypes.data
+
+
+def _fast_address(array: np.ndarray) -> int:
+    """The data pointer, which in NumPy's C API (PyArrayObject) follows the head of the object.
+
+    Every other way builds objects that cost more than a small product.
+    """
+    return _POINTER.from_address(id(array) + _HEAD).value or 0
+
+
+_POINTER, _HEAD = ctypes.c_void_p, object.__basicsize__
+_probe = np.empty(3)[1:]
+_address = _fast_address if _fast_address(_probe) == _slow_address(_probe) else _slow_address
+
+
 def describe(obj: Any) -> Array | None:
     """The Array behind an object, or None when it is no array that can be used in place.
 
@@ -136,7 +159,7 @@ def describe(obj: Any) -> Array | None:
     (versions 2 and 3) or `__dlpack__`. Lists and scalars are not arrays.
     """
     if type(obj) is np.ndarray or (isinstance(obj, np.ndarray) and not isinstance(obj, np.ma.MaskedArray)):
-        return Array(obj.ctypes.data, obj.shape, obj.strides, obj.dtype, obj.flags.writeable, HOST, obj)
+        return Array(_address(obj), obj.shape, obj.strides, obj.dtype, obj.flags.writeable, HOST, obj)
     if isinstance(obj, (np.generic, np.ndarray)):
         return None
     interface = getattr(obj, "__cuda_array_interface__", None)
@@ -148,6 +171,8 @@ def describe(obj: Any) -> Array | None:
 
 
 def _compact_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    if len(shape) == 1:
+        return (itemsize,)
     strides, step = [], itemsize
     for extent in reversed(shape):
         strides.append(step)
@@ -159,13 +184,17 @@ def _from_interface(obj: Any, interface: dict) -> Array:
     """https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html, versions 2 and 3."""
     if interface.get("mask") is not None:
         raise TypeError("__cuda_array_interface__ with a mask: masked arrays are not supported")
-    dtype = np.dtype(interface["typestr"])
-    shape = tuple(int(extent) for extent in interface["shape"])
+    typestr = interface["typestr"]
+    dtype = _DTYPES.get(typestr) or np.dtype(typestr)
+    shape = tuple(interface["shape"])
     pointer, readonly = interface["data"]
     strides = interface.get("strides")
     strides = tuple(strides) if strides is not None else _compact_strides(shape, dtype.itemsize)
     place = getattr(obj, "__gpublas_place__", None) or _cuda_place(obj, pointer)
-    return Array(int(pointer or 0), shape, strides, dtype, not readonly, place, obj)
+    return Array(pointer or 0, shape, strides, dtype, not readonly, place, obj)
+
+
+_DTYPES = {np.dtype(code).str: np.dtype(code) for code in ("f4", "f8", "c8", "c16")}
 
 
 def _cuda_place(obj: Any, pointer: int | None) -> str:
@@ -247,17 +276,30 @@ def current_stream(obj: Any) -> int | None:
     """The handle of the stream that obj's library would use now; None where the library has no such notion."""
     if isinstance(obj, tuple):
         obj = obj[0]
-    library = _library(obj)
-    if library == "torch":
-        import torch
+    kind = type(obj)
+    ask = _stream_of.get(kind)
+    if ask is None:
+        ask = _stream_of[kind] = {"torch": _torch_stream, "cupy": _cupy_stream}.get(_library(obj), _interface_stream)
+    return ask(obj)
 
-        return torch.cuda.current_stream(obj.device).cuda_stream
-    if library == "cupy":
-        import cupy
 
-        return cupy.cuda.get_current_stream().ptr
-    interface = getattr(obj, "__cuda_array_interface__", None) or {}
-    return interface.get("stream")
+_stream_of: dict[type, Callable[[Any], int | None]] = {}  # by type, so that a repeated call need not look again
+
+
+def _torch_stream(tensor):
+    import torch
+
+    return torch.cuda.current_stream(tensor.device).cuda_stream
+
+
+def _cupy_stream(array):
+    import cupy
+
+    return cupy.cuda.get_current_stream().ptr
+
+
+def _interface_stream(obj):
+    return (getattr(obj, "__cuda_array_interface__", None) or {}).get("stream")
 
 
 def empty(like: Any, shape: tuple[int, ...], dtype: np.dtype, order: str = "C") -> Any:

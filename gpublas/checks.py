@@ -101,8 +101,13 @@ def extent(routine: str, position: int, name: str, value: Any) -> int:
     return found
 
 
+_EXACT = 2**53  # integers up to here are floating-point numbers
+
+
 def scalar(routine: str, position: int, name: str, value: Any, wanted: Precision) -> Scalar:
     """A number of the routine's precision: Python or NumPy scalar, 0-d host array, or 0-d device array."""
+    if type(value) is float or (type(value) is int and -_EXACT <= value <= _EXACT):  # the common case, made short
+        return Scalar(value) if wanted.real.itemsize == 8 else Scalar(float(wanted.real.type(value)))
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, (numbers.Number, np.generic)):

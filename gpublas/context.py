@@ -29,6 +29,7 @@ class Device(Protocol):
     place: str
     capability: tuple
     reads_host_memory: bool
+    keeps_ranges: bool  # whether launches want to know which memory they may touch
 
     def allocate(self, nbytes: int, stream: Any) -> Any: ...
     def upload(self, host: np.ndarray, pointer: int, stream: Any) -> None: ...
@@ -62,6 +63,7 @@ class CpuDevice:
     place = HOST
     capability = ()
     reads_host_memory = True
+    keeps_ranges = False
     poison = False  # tests fill workspace with NaN patterns before each use
 
     def allocate(self, nbytes: int, stream: Any = None) -> HostBuffer:
@@ -250,12 +252,21 @@ class Call:
 
     def __enter__(self) -> Call:
         everything = {**self.reads, **self.outputs}
-        self.device = self._choose_device(everything)
-        _check_outputs(self.routine, self.reads, self.outputs)
-        self.stream = self.device.stream(self._stream_handle(everything))
+        resident = next((argument for argument in everything.values() if argument.array.place != HOST), None)
+        self.device = device = self.context.device if resident is None else self._device_of(resident, everything)
+        if self.outputs:
+            _check_outputs(self.routine, self.reads, self.outputs)
+        self.stream = device.stream(self.context.stream if resident is None else self._stream_handle(everything))
         for name, argument in everything.items():
-            self._arrays[name] = self._bring(argument.array, name in self.outputs,
-                                             name in self.reads or name in self.updates)
+            array = argument.array
+            if (array.is_regular and (device.reads_host_memory or array.place != HOST)) or array.size == 0:
+                self._arrays[name] = array
+                if device.keeps_ranges:
+                    low, high = array.bounds()
+                    self.memory.append((low, high - low))
+            else:
+                self._arrays[name] = self._bring(argument, name in self.outputs,
+                                                 name in self.reads or name in self.updates)
         return self
 
     def __exit__(self, kind: type | None, *rest: object) -> None:
@@ -298,21 +309,15 @@ class Call:
         with self.context.pool.lend(self.device, self.stream, max(nbytes, 1)) as buffer:
             yield buffer.bytes()[:nbytes].view(dtype).reshape(shape)
 
-    def _choose_device(self, everything):
-        """Device arrays are served where they live, NumPy arrays on the context's device."""
-        resident = [argument for argument in everything.values() if argument.array.place != HOST]
-        if not resident:
-            return self.context.device
-        first = resident[0]
+    def _device_of(self, first, everything):
+        """Device arrays are served where they live, and all of them live in one place; scalars may be on the host."""
         place = first.array.place
-        device = self.context.device if self.context.device.place == place else _device(place)
         for argument in everything.values():
-            scalar = argument.array.ndim == 0
-            if argument.array.place != place and not (scalar and argument.array.place == HOST):
-                raise ArgumentError(self.routine, argument.position, argument.name,
-                                    f"an array on {argument.array.place}",
+            found = argument.array
+            if found.place != place and not (found.ndim == 0 and found.place == HOST):
+                raise ArgumentError(self.routine, argument.position, argument.name, f"an array on {found.place}",
                                     f"all arrays on one device ({first.name} is on {place})")
-        return device
+        return self.context.device if self.context.device.place == place else _device(place)
 
     def _stream_handle(self, everything):
         for argument in everything.values():
@@ -322,16 +327,12 @@ class Call:
                     return handle
         return self.context.stream
 
-    def _bring(self, array, is_output, is_read):
-        """The array where the device can reach it: itself, or a compact copy that is brought back at the end."""
-        if array.size == 0:
-            return array
-        if array.is_regular and (array.place != HOST or self.device.reads_host_memory):
-            low, high = array.bounds()
-            self.memory.append((low, high - low))
-            return array
+    def _bring(self, argument, is_output, is_read):
+        """A compact copy where the device can reach it; an output's is brought back at the end."""
+        array = argument.array
         if array.place != HOST:
-            raise ArgumentError(self.routine, None, "array", f"device strides {array.strides} of {array.dtype}",
+            raise ArgumentError(self.routine, argument.position, argument.name,
+                                f"device strides {array.strides} of {array.dtype}",
                                 "strides and address that are multiples of the element size")
         compact = np.array(array.ndarray, order="C") if is_read else np.empty(array.shape, array.dtype)
         there = self._compact_on_device(compact, is_read)
@@ -374,12 +375,20 @@ def _check_outputs(routine: str, reads: Mapping[str, Argument], outputs: Mapping
                             "memory that no other argument shares")
 
 
-def _overlaps(reads: Mapping[str, Argument], outputs: Mapping[str, Argument]) -> Iterator[tuple[str, str]]:
-    """Pairs (output, other argument) that have a byte in common.
+_FEW = 8  # arguments that are compared each with each; thousands, as batches have, are sorted first
 
-    Arguments are visited by first byte, and compared only with those whose address ranges reach as far: batches have
-    thousands.
-    """
+
+def _overlaps(reads: Mapping[str, Argument], outputs: Mapping[str, Argument]) -> Iterator[tuple[str, str]]:
+    """Pairs (output, other argument) that have a byte in common."""
+    if len(reads) + len(outputs) <= _FEW:
+        seen: list[tuple[str, Array]] = [(name, argument.array) for name, argument in reads.items()]
+        for name, argument in outputs.items():
+            for other, array in seen:
+                if argument.array.overlaps(array):
+                    yield name, other
+            seen.append((name, argument.array))
+        return
+    # By first byte: an argument is compared only with those before it that reach as far.
     ranges = sorted((*argument.array.bounds(), name) for name, argument in (*reads.items(), *outputs.items()))
     reaching: list[tuple[int, str]] = []
     for low, high, name in ranges:
@@ -389,8 +398,8 @@ def _overlaps(reads: Mapping[str, Argument], outputs: Mapping[str, Argument]) ->
         for _, other in reaching:
             output, second = (name, other) if name in outputs else (other, name)
             if output in outputs:
-                everything = outputs[second] if second in outputs else reads[second]
-                if outputs[output].array.overlaps(everything.array):
+                against = outputs[second] if second in outputs else reads[second]
+                if outputs[output].array.overlaps(against.array):
                     yield output, second
         reaching.append((high, name))
 

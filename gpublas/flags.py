@@ -11,11 +11,9 @@ class _Flag(Enum):
     @classmethod
     def parse(cls, value):
         """The flag for a character (either case) or for a flag itself; None when it is neither."""
-        if isinstance(value, cls):
-            return value
-        if isinstance(value, str) and value:
-            return next((flag for flag in cls if flag.value == value.upper()), None)
-        return None
+        if type(value) is str:
+            return cls.__members__.get(value) or cls.__members__.get(value.upper())
+        return value if isinstance(value, cls) else None
 
     @classmethod
     def wanted(cls) -> str:

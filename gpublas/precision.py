@@ -10,9 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Precision:
-    """One element type: its BLAS prefix letter, dtype, and the dtype of its real part."""
+    """One element type: its BLAS prefix letter, dtype, and the dtype of its real part.
+
+    There are four objects, S, D, C, Z, compared and hashed by identity: they stand in the keys of plans.
+    """
 
     prefix: str
     dtype: np.dtype

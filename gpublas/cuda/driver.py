@@ -96,6 +96,7 @@ class CudaDevice:
 
     kind = "cuda"
     reads_host_memory = False
+    keeps_ranges = False
 
     def __init__(self, number: int):
         core = _core()

@@ -22,6 +22,7 @@ class ExecutorDevice:
     """
 
     kind = name = place = "executor"
+    keeps_ranges = True
 
     def __init__(self, *, checked: bool = True, order: str = "forward", seed: int = 0, counters: bool = False,
                  staged: bool = False, poison: bool = True, capability: tuple = (8, 0), workers: int | None = None):

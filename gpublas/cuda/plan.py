@@ -14,13 +14,19 @@ class At(NamedTuple):
     offset: int
 
 
-class Launch(NamedTuple):
+class Launch:
     """One kernel launch: its grid, and for each parameter a number of the right type, or the name of a value that
     each call brings (an address, alpha ...), or an At."""
 
-    kernel: Kernel
-    grid: tuple[int, int, int]
-    arguments: tuple
+    __slots__ = ("arguments", "brought", "grid", "kernel")
+
+    def __init__(self, kernel: Kernel, grid: tuple[int, int, int], arguments: tuple):
+        self.kernel, self.grid, self.arguments = kernel, grid, arguments
+        # What each call fills in: place, name, bytes to add, and how the value gets its type.
+        self.brought = tuple(
+            (place, *(value if isinstance(value, At) else (value, 0)), convert)
+            for place, (convert, value) in enumerate(zip(kernel.converters, arguments, strict=True))
+            if isinstance(value, (str, At)))
 
     @classmethod
     def of(cls, kernel: Kernel, grid: int | tuple[int, ...], *arguments: Any) -> Launch:
@@ -29,6 +35,14 @@ class Launch(NamedTuple):
         converted = tuple(value if isinstance(value, (str, At)) else convert(value)
                           for convert, value in zip(kernel.converters, arguments, strict=True))
         return cls(kernel, (x, y, z), converted)
+
+    def run(self, call: Any, values: dict[str, Any]) -> None:
+        """Launch for one call."""
+        filled = list(self.arguments)
+        for place, name, offset, convert in self.brought:
+            value = values[name]
+            filled[place] = convert(value + offset) if offset else convert(value)
+        call.device.launch(self.kernel, self.grid, filled, call.stream, call.memory)
 
 
 class Plan(NamedTuple):
@@ -41,13 +55,8 @@ class Plan(NamedTuple):
         """Launch everything for one call; values: by name, addresses and scalars."""
         if self.workspace_bytes:
             with call.workspace(self.workspace_bytes) as address:
-                self._launch(call, {**values, "workspace": address})
+                for launch in self.launches:
+                    launch.run(call, {**values, "workspace": address})
         else:
-            self._launch(call, values)
-
-    def _launch(self, call, values):
-        for kernel, grid, arguments in self.launches:
-            call.device.launch(kernel, grid, tuple(
-                convert(values[value]) if type(value) is str
-                else values[value.name] + value.offset if type(value) is At else value
-                for convert, value in zip(kernel.converters, arguments, strict=True)), call.stream, call.memory)
+            for launch in self.launches:
+                launch.run(call, values)

@@ -19,11 +19,13 @@ NAMES = ("alpha_at", "beta_at", "scalars", "alpha_real", "alpha_imag", "beta_rea
 def values(alpha: Any, beta: Any, conjugate_alpha: bool = False) -> dict[str, Any]:
     """alpha and beta (checks.Scalar) under NAMES."""
     mask = ALPHA_CONJUGATE if conjugate_alpha else 0
-    for scalar, there, real in ((alpha, ALPHA_THERE, ALPHA_REAL), (beta, BETA_THERE, BETA_REAL)):
-        if scalar.argument:
-            mask |= there | (real if scalar.argument.array.dtype.kind == "f" else 0)
+    if alpha.argument or beta.argument:
+        for scalar, there, real in ((alpha, ALPHA_THERE, ALPHA_REAL), (beta, BETA_THERE, BETA_REAL)):
+            if scalar.argument:
+                mask |= there | (real if scalar.argument.array.dtype.kind == "f" else 0)
     a, b = alpha.value, beta.value
-    return dict(zip(NAMES, (alpha.pointer, beta.pointer, mask, a.real, a.imag, b.real, b.imag), strict=True))
+    return {"alpha_at": alpha.pointer, "beta_at": beta.pointer, "scalars": mask, "alpha_real": a.real,
+            "alpha_imag": a.imag, "beta_real": b.real, "beta_imag": b.imag}
 
 
 def scalar_reader(parts, zero):
