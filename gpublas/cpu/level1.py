@@ -7,6 +7,7 @@ than pairwise ones), nrm2 and iamax (NaN and Inf). Chunks of a vector that fit i
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import math
 from collections.abc import Iterator
 from ctypes import byref
@@ -22,7 +23,7 @@ from ..precision import D, Z
 from . import reference
 from .reference import INT_MAX, integer
 
-_CHUNK = 1 << 13  # elements that go through workspace at a time
+_CHUNK = 1 << 13  # elements at a time: they stay in cache, and no BLAS starts threads for so few
 _WIDE = {"f": D.dtype, "c": Z.dtype}
 
 
@@ -44,8 +45,7 @@ def halves(vector: Vector) -> np.ndarray:
 def axpy(call: Call, alpha: Scalar, x: Vector, y: Vector) -> None:
     """y = alpha x + y."""
     if not alpha.is_zero:  # else x is not read
-        with _for_blas(call, x) as x, _for_blas(call, y, output=True) as y:
-            _fortran("axpy", alpha, x, y)
+        _fortran(call, y.precision.prefix + "axpy", "y", alpha, x, y)
 
 
 def axpby(call: Call, alpha: Scalar, x: Vector, beta: Scalar, y: Vector) -> None:
@@ -84,16 +84,13 @@ def copy(call: Call, x: Vector, y: Vector) -> None:
 
 def swap(call: Call, x: Vector, y: Vector) -> None:
     """x and y are exchanged."""
-    with _for_blas(call, x, output=True) as x, _for_blas(call, y, output=True) as y:
-        _fortran("swap", x, y)
+    _fortran(call, x.precision.prefix + "swap", "xy", x, y)
 
 
 def rot(call: Call, x: Vector, y: Vector, c: Scalar, s: Scalar, real: bool) -> None:
     """(x, y) = (c x + s y, c y - conj(s) x); c is real, and s too where `real` says so."""
     if real:
-        name = {"s": "srot", "d": "drot", "c": "csrot", "z": "zdrot"}[x.precision.prefix]
-        with _for_blas(call, x, output=True) as x, _for_blas(call, y, output=True) as y:
-            _fortran(name, x, y, c, s, real_scalars=True)
+        _fortran(call, {"s": "srot", "d": "drot", "c": "csrot", "z": "zdrot"}[x.precision.prefix], "xy", x, y, c, s)
         return
     for start in range(0, x.size, _CHUNK):  # crot and zrot are LAPACK's, not BLAS's
         a, b = (halves(v.part(start, min(start + _CHUNK, v.size))) for v in (x, y))
@@ -117,8 +114,7 @@ def _rotate(a: np.ndarray, b: np.ndarray, c: Any, s: float, s_imag: float) -> No
 def rotm(call: Call, x: Vector, y: Vector, param: np.ndarray | Array) -> None:
     """(x, y) = H (x, y); param: five real numbers."""
     values = param.ndarray if isinstance(param, Array) else param
-    with _for_blas(call, x, output=True) as x, _for_blas(call, y, output=True) as y:
-        _fortran("rotm", x, y, np.ascontiguousarray(values, x.precision.real))
+    _fortran(call, x.precision.prefix + "rotm", "xy", x, y, np.ascontiguousarray(values, x.precision.real))
 
 
 def dot(call: Call, x: Vector, y: Vector, conjugate: bool, start: float, result: np.dtype, out: Array | None) -> Any:
@@ -186,10 +182,11 @@ def asum(call: Call, x: Vector, out: Array | None) -> Any:
 def iamax(call: Call, x: Vector, sign: int, out: Array | None) -> Any:
     """The first place of the largest (sign 1) or smallest (-1) magnitude; NumPy takes the first NaN before all."""
     pick = np.argmax if sign > 0 else np.argmin
+    values = halves(x)
     best, where = None, -1
     with np.errstate(all="ignore"):
         for start in range(0, x.size, _CHUNK):
-            part = np.abs(halves(x.part(start, min(start + _CHUNK, x.size))))
+            part = np.abs(values[start:start + _CHUNK])
             sizes = part[:, 0] + part[:, 1] if part.ndim == 2 else part
             place = int(pick(sizes))
             if best is None or np.isnan(sizes[place]) or sign * sizes[place] > sign * best:
@@ -222,15 +219,14 @@ def _wide_chunks(call: Call, *vectors: Vector) -> Iterator[tuple[np.ndarray, ...
             yield tuple(row[:min(size - start, _CHUNK)] for row in rows)
 
 
-@contextlib.contextmanager
-def _for_blas(call: Call, vector: Vector, output: bool = False) -> Iterator[Vector]:
-    """The vector, or a compact copy of it where BLAS cannot address its memory; outputs are copied back.
+def _is_blas(vector: Vector) -> bool:
+    """Whether BLAS can address the memory: a stride of zero is none that it promises to take."""
+    return 0 < abs(vector.stride) <= INT_MAX or vector.size <= 1
 
-    A stride of zero is none that BLAS promises to take.
-    """
-    if 0 < abs(vector.stride) <= INT_MAX or vector.size <= 1:
-        yield vector
-        return
+
+@contextlib.contextmanager
+def _compact_copy(call: Call, vector: Vector, output: bool) -> Iterator[Vector]:
+    """A copy in workspace, which is stored back if it is an output."""
     with call.host_workspace((vector.size,), vector.precision.dtype) as compact:
         compact[...] = view(vector)
         yield Vector(compact.ctypes.data, vector.size, 1, vector.precision)
@@ -238,20 +234,35 @@ def _for_blas(call: Call, vector: Vector, output: bool = False) -> Iterator[Vect
             view(vector)[...] = compact
 
 
-def _fortran(name: str, *arguments: Any, real_scalars: bool = False) -> None:
-    """Call a subroutine of the reference interface on vectors, scalars and arrays, in pieces that 32 bits count."""
-    vectors = [argument for argument in arguments if isinstance(argument, Vector)]
-    precision, size = vectors[0].precision, vectors[0].size
-    routine = reference.routine(name if real_scalars else precision.prefix + name)
-    kind = precision.real if real_scalars else precision.dtype
-    for start in range(0, size, INT_MAX):
-        passed: list[Any] = [byref(integer(min(size - start, INT_MAX)))]
-        keep = []
+def _fortran(call: Call, name: str, outputs: str, *arguments: Any) -> None:
+    """Call a subroutine of the reference interface on vectors, scalars and arrays, in pieces that 32 bits count.
+
+    outputs: "y" where only the last vector is written, "xy" where both are. Scalars are of the vectors' type in axpy,
+    of its real type in the rotations.
+    """
+    x, y = (argument for argument in arguments if isinstance(argument, Vector))
+    if not (_is_blas(x) and _is_blas(y)):
+        with _compact_copy(call, x, outputs == "xy") as a, _compact_copy(call, y, True) as b:
+            copies = {id(x): a, id(y): b}
+            _fortran(call, name, outputs, *(copies.get(id(argument), argument) for argument in arguments))
+        return
+    kind = x.precision.dtype if outputs == "y" else x.precision.real
+    for start in range(0, x.size, INT_MAX):
+        passed: list[Any] = [byref(integer(min(x.size - start, INT_MAX)))]
         for argument in arguments:
             if isinstance(argument, Vector):
-                piece = argument if size <= INT_MAX else argument.part(start, min(start + INT_MAX, size))
-                passed += [piece.lowest, byref(integer(piece.stride if size > 1 else 1))]
+                piece = argument if x.size <= INT_MAX else argument.part(start, min(start + INT_MAX, x.size))
+                passed += [piece.lowest, byref(integer(piece.stride if x.size > 1 else 1))]
+            elif isinstance(argument, Scalar):
+                passed.append(byref(_by_reference(argument.value, kind)))
             else:
-                keep.append(np.array(argument.value, kind) if isinstance(argument, Scalar) else argument)
-                passed.append(keep[-1].ctypes.data)
-        routine(*passed)
+                passed.append(argument.ctypes.data)
+        reference.routine(name)(*passed)
+
+
+def _by_reference(value: Any, kind: np.dtype) -> Any:
+    """A Fortran REAL, DOUBLE PRECISION or COMPLEX to be passed by reference."""
+    if kind.kind == "c":
+        part = ctypes.c_float if kind.itemsize == 8 else ctypes.c_double
+        return (part * 2)(value.real, value.imag)
+    return ctypes.c_float(value.real) if kind.itemsize == 4 else ctypes.c_double(value.real)

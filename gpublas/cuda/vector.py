@@ -189,8 +189,7 @@ def sum_kernel(kind: str, precision: str) -> KernelSource:
     place = _placer(parts)
     two_vectors, SHARED = kind == "dot", SUMS * THREADS
     add = {"dot": _dot_adder(parts), "nrm2": _square_adder(SUMS), "asum": _magnitude_adder()}[kind]
-    finish = {"dot": _dot_finisher(parts, real), "nrm2": _norm_finisher(SUMS, real),
-              "asum": _dot_finisher(1, real)}[kind]
+    finish = _norm_finisher(SUMS, real) if kind == "nrm2" else _dot_finisher(SUMS)
 
     def kernel(x, y, n, vectors, x_step, y_step, shift, sign, count, partials, start, wide, out, wide_out):
         shared = cuda.shared.array(SHARED, float64)
@@ -267,24 +266,7 @@ def extreme_kernel(precision: str) -> KernelSource:
     fetch, fetch_element = _fetcher(R), _fetcher(parts)
     nothing, none = real(math.nan), int64(-1)
     magnitude = _magnitude(parts)
-
-    @device
-    def beats(value, best, where):
-        """Whether a value goes before the best so far, which came earlier: NaN, and NaN at -1 where there is none."""
-        return not value <= best and (best == best or where < 0)
-
-    @device
-    def wins(value, where, best, best_where):
-        """Whether a value goes before another, wherever the two stand."""
-        if where < 0:
-            return False
-        if best_where < 0:
-            return True
-        if best != best or value != value:
-            if best != best and value != value:
-                return where < best_where
-            return value != value
-        return value > best or (value == best and where < best_where)
+    beats, wins = _order()
 
     def kernel(x, n, vectors, x_step, sign, count, values, places, out):
         shared, shared_where = cuda.shared.array(THREADS, real), cuda.shared.array(THREADS, int64)
@@ -341,6 +323,29 @@ def extreme_kernel(precision: str) -> KernelSource:
 
     scalar = "f" if real is float32 else "d"
     return KernelSource(kernel, "p" + "lll" + scalar + "l" + "ppp", (real, real, int64, int64), THREADS)
+
+
+def _order():
+    """Device functions: whether one candidate of `extreme_kernel` goes before another. NaN goes before all numbers."""
+    @device
+    def beats(value, best, where):
+        """A value, before the best so far, which came earlier: NaN, and NaN at -1 where there is none."""
+        return not value <= best and (best == best or where < 0)
+
+    @device
+    def wins(value, where, best, best_where):
+        """A value and its place, before another, wherever the two stand; -1 is no place."""
+        if where < 0:
+            return False
+        if best_where < 0:
+            return True
+        if best != best or value != value:
+            if best != best and value != value:
+                return where < best_where
+            return value != value
+        return value > best or (value == best and where < best_where)
+
+    return beats, wins
 
 
 def _parts(precision):
@@ -549,9 +554,9 @@ def _norm_finisher(sums, real):
     return finish
 
 
-def _dot_finisher(parts, real):
+def _dot_finisher(sums):
     """Device function: the sums, rounded to the type of the result."""
-    if parts == 1:
+    if sums == 1:
         @device
         def finish(shared, start, out):
             out[0] = shared[0] + start
