@@ -10,6 +10,8 @@ import platform
 from pathlib import Path
 from typing import Any
 
+import gpublas
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -21,7 +23,8 @@ def describe() -> dict[str, Any]:
         processor = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         pass
-    versions = {name: importlib.metadata.version(name) for name in ("gpublas", "numpy", "scipy", "numba")}
+    versions = {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "numba")}
+    versions["gpublas"] = gpublas.__version__
     return {"date": datetime.date.today().isoformat(), "processor": processor, "cores": os.cpu_count(),
             "python": platform.python_version(), "versions": versions}
 

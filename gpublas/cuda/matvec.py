@@ -50,7 +50,7 @@ def tile_sums(precision: str) -> KernelSource:
     R = LANE_ROWS[precision]
     TILE, STEP = 32 * R, WARPS * GROUP
     X_SIZE, CROSSED_SIZE, CROSSED = SLAB * parts, WARPS * TILE * parts, WARPS * TILE
-    A_SIZE, R_SIZE, G_SIZE = R * GROUP * parts, R * parts, GROUP * parts
+    A_SIZE, R_SIZE, G_SIZE, TILE_SIZE = R * GROUP * parts, R * parts, GROUP * parts, TILE * parts
     load, store = loader(parts, zero), storer(parts)
     shut = gate_reader(parts, zero)
     fetch, add_rows, add_columns = _tile_steps(R, parts, zero, load)
@@ -60,6 +60,7 @@ def tile_sums(precision: str) -> KernelSource:
                chunk_columns, mode, alpha_at, scalars, row_sign, column_sign):
         xs = cuda.shared.array(X_SIZE, real)  # x of the slab: real parts, then imaginary ones
         column_sums = cuda.shared.array(X_SIZE, real)
+        x_tile = cuda.shared.array(TILE_SIZE, real)  # x of the tile's rows
         crossed = cuda.shared.array(CROSSED_SIZE, real)  # [warp][row of the tile]
         a = cuda.local.array(A_SIZE, real)  # [column of the group][row of the lane]
         x_rows, row_sums = cuda.local.array(R_SIZE, real), cuda.local.array(R_SIZE, real)
@@ -106,12 +107,17 @@ def tile_sums(precision: str) -> KernelSource:
                     for r in range(R_SIZE):
                         row_sums[r] = zero
                 if columns_wanted:
+                    if t < TILE and tile + t < bottom:
+                        value, imag = load(x, (tile + t) * x_step)
+                        x_tile[t] = value
+                        if parts == 2:
+                            x_tile[TILE + t] = imag
+                    cuda.syncthreads()
                     for r in range(R):
-                        if 32 * r < height:
-                            value, imag = load(x, (first + 32 * r) * x_step)
-                            x_rows[r * parts] = value
-                            if parts == 2:
-                                x_rows[r * parts + 1] = imag
+                        x_rows[r * parts] = x_tile[32 * r + lane]
+                        if parts == 2:
+                            x_rows[r * parts + 1] = x_tile[TILE + 32 * r + lane]
+                    cuda.syncthreads()
 
                 # 4. Columns in groups, unless nothing of the tile is there. Row r, column k of the group is on
                 #    diagonal 32 r - k, counted from that of the first element.
@@ -252,6 +258,7 @@ def _gatherer(parts):
             value = total(sums[1], sums[parts + 1], sums[2 * parts + 1], sums[3 * parts + 1], lane)
             if lane & 7 == 0:
                 column_sums[SLAB + to] += value
+        cuda.syncwarp()
 
     return gather
 
@@ -272,12 +279,14 @@ def diagonal_sums(precision: str) -> KernelSource:
     T, D = DIAGONAL_THREADS, DIAGONALS[precision]
     PITCH = T + 2  # of a diagonal in shared memory: lanes that walk down a column meet no bank twice
     SHARED, IMAG = D * PITCH * parts, D * PITCH
+    X_SHARED, X_IMAG = (T + D) * parts, T + D
     load, store = loader(parts, zero), storer(parts)
     shut = gate_reader(parts, zero)
 
     def kernel(A, x, sums, m, n, row_stride, column_stride, x_step, low, high, depth, fast, mirror, mode, alpha_at,
                scalars, sign):
         band = cuda.shared.array(SHARED, real)  # [diagonal][row]
+        xs = cuda.shared.array(X_SHARED, real)  # from the first column of these rows and diagonals on
         if shut(alpha_at, scalars):
             return
 
@@ -322,6 +331,15 @@ def diagonal_sums(precision: str) -> KernelSource:
                     if parts == 2:
                         band[IMAG + k * PITCH + i] = element_imag * flip
                 index = int32(index + T)
+            index = int32(t)
+            while index < rows + count - 1:
+                column = top + d + index
+                if column >= 0 and column < n:
+                    element, element_imag = load(x, column * x_step)
+                    xs[index] = element
+                    if parts == 2:
+                        xs[X_IMAG + index] = element_imag
+                index = int32(index + T)
             cuda.syncthreads()
 
             # 4. This thread's row.
@@ -330,9 +348,10 @@ def diagonal_sums(precision: str) -> KernelSource:
                     column = top + t + d + k
                     if column >= 0 and column < n:
                         a, a_imag = band[k * PITCH + t], zero
-                        x_real, x_imag = load(x, column * x_step)
+                        x_real = xs[t + k]
                         value += a * x_real
                         if parts == 2:
+                            x_imag = xs[X_IMAG + t + k]
                             if not mode & HERMITIAN or d + k != 0:
                                 a_imag = band[IMAG + k * PITCH + t]
                             value -= a_imag * x_imag
