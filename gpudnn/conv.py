@@ -43,7 +43,8 @@ def conv2d(x: Any, w: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 
 
     Returns y of shape (N, K, OH, OW) or (N, OH, OW, K), OH = (H + before + after - (kh-1)*dilation - 1) // stride + 1.
     Rounding: |y - exact| <= (C/groups*kh*kw + 4) * eps * (|alpha| |x| conv |w| + |bias| + |beta| |out|), IEEE
-    arithmetic of x's type. A NaN or Inf spreads no further than the windows that hold it.
+    arithmetic of x's type. A NaN or Inf spreads no further than the windows that hold it. A NaN or Inf weight shows
+    wherever it meets a pixel; where it meets only padding, im2col multiplies it by zero (NaN) and direct skips it.
     Raises ArgumentError (a ValueError) for shapes, strides, padding, groups, names that do not fit, DTypeError for
     other or mixed element types, UnsupportedError when a named algorithm cannot (its workspace above the limit).
     Source: V. Dumoulin, F. Visin, "A guide to convolution arithmetic for deep learning" (2016), arXiv:1603.07285.

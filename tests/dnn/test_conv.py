@@ -285,6 +285,16 @@ def test_d22_nan_weight(device, algo):
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
+def test_a_nan_weight_that_meets_only_padding(device, algo):
+    """As conv2d documents: direct skips the padding, im2col multiplies it."""
+    w = np.ones((1, 1, 3, 3))
+    w[0, 0, 0, 0] = np.nan
+    y = gpudnn.conv2d(np.ones((1, 1, 4, 4)), w, padding=1, algo=algo)[0, 0]
+    assert np.isnan(y[1:, 1:]).all()
+    assert np.isnan(y[0]).all() == np.isnan(y[:, 0]).all() == (algo == "im2col")
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
 def test_nan_pixel_stays_in_its_windows(device, algo):
     run = Run(Case("nan", (2, 2, 7, 7), (2, 2, 3, 3), padding=((1, 1), (1, 1))), "forward")
     run.a[1, 0, 3, 3] = run.inputs[0].array[1, 0, 3, 3] = np.nan
