@@ -164,8 +164,8 @@ def _geqrf_batched(this: Routine, A: Any) -> tuple[Any, Any]:
 
     >>> import numpy as np, gpublas
     >>> A, tau = {name}(np.array([[[3, 1], [4, 2]]], {example}))
-    >>> abs(np.triu(A[0])).round(5).tolist()
-    [[5.0, 2.2], [0.0, 0.4]]
+    >>> bool(np.allclose(abs(np.triu(A[0])), [[5, 2.2], [0, 0.4]]))
+    True
     """
     a, kind = _stack(this, 1, "A", A)
     products, m, n = a.array.shape
