@@ -1,6 +1,6 @@
 """What SciPy's wrappers (made by f2py) do around every routine: arguments converted, checked, copied or used in place.
 
-The texts of the checks are f2py's: programs, and SciPy's tests, look for them.
+The texts of the checks are f2py's, and so is their order: programs, and SciPy's tests, look for them.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Function:
 
     def read(self, value: Any) -> np.ndarray:
         """The elements of a vector argument that is only read, in a row."""
-        return row(np.asarray(value).astype(self.dtype, copy=False))
+        return row(np.asarray(value, self.dtype))
 
     def update(self, value: Any, in_place: Any) -> np.ndarray:
         """The array that is updated and returned: the caller's where it can be used as it is, else a converted copy.
@@ -109,7 +109,7 @@ class Function:
 
     def matrix(self, value: Any) -> np.ndarray:
         """A matrix argument that is only read: no copy for its order, nor for its strides."""
-        return self.two_axes(np.asarray(value).astype(self.dtype, copy=False))
+        return self.two_axes(np.asarray(value, self.dtype))
 
     def two_axes(self, array: np.ndarray) -> np.ndarray:
         """An array as the matrix that f2py sees in it."""

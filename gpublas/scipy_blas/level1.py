@@ -43,8 +43,8 @@ def _two(this: Function, x: np.ndarray, y: np.ndarray, n: Any, offx: Any, incx: 
         n = (len(x) - 1 - off_x) // abs(inc_x) + 1 if as_many_as_fit else (len(x) - off_x) // abs(inc_x)
     else:
         n = this.integer("n", n)
-    _count(this, "x", x, n, off_x, inc_x)
     _count(this, "y", y, n, off_y, inc_y)
+    _count(this, "x", x, n, off_x, inc_x)
     return elements(x, n, off_x, inc_x), elements(y, n, off_y, inc_y)
 
 

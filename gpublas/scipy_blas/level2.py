@@ -17,8 +17,8 @@ def _vector(this: Function, name: str, vector: np.ndarray, count: int, counted: 
     """As many elements of a vector as the matrix says; counted: the number of steps between them, in f2py's words."""
     inc, off = this.integer(f"inc{name}", increment), this.integer(f"off{name}", offset)
     this.require(inc != 0, f"inc{name}>0||inc{name}<0", f"inc{name}", inc)
-    this.require(0 <= off < len(vector), f"off{name}>=0 && off{name}<len({name})", name)
     this.require(len(vector) > off + (count - 1) * abs(inc), f"len({name})>off{name}+({counted})*abs(inc{name})", name)
+    this.require(0 <= off < len(vector), f"off{name}>=0 && off{name}<len({name})", name)
     return elements(vector, count, off, inc)
 
 
@@ -407,8 +407,8 @@ def _symmetric_rank_two(this: Function, update: Callable, alpha: Any, x: Any, y:
     off_y, inc_y, most_y = _ends(this, "y", second, offy, incy)
     order = min(most_x, most_y) if n is None else this.integer("n", n)
     this.require(order >= 0, "n>=0", "n", order)
-    this.require(order <= most_x, "n <= (len(x)-1-offx)/abs(incx)+1", "n", order)
     this.require(order <= most_y, "n <= (len(y)-1-offy)/abs(incy)+1", "n", order)
+    this.require(order <= most_x, "n <= (len(x)-1-offx)/abs(incx)+1", "n", order)
     made, result = this.target("a", a, (order, order), this.integer("overwrite_a", overwrite_a))
     update(triangle, this.number("alpha", alpha), apart(elements(first, order, off_x, inc_x), made),
            apart(elements(second, order, off_y, inc_y), made), result)
