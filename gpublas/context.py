@@ -404,18 +404,26 @@ def _overlaps(reads: Mapping[str, Argument], outputs: Mapping[str, Argument]) ->
         reaching.append((high, name))
 
 
+_NOTHING: dict[str, Argument] = {}
+
+
 def call(routine: str, reads: Mapping[str, Any], writes: Mapping[str, Any] | None = None,
          updates: Mapping[str, Any] | None = None) -> Call:
     """A Call: reads are inputs, writes are outputs whose old contents do not matter, updates are read and written.
 
     Values are checked Arguments, or arrays that are described here.
     """
-    def described(group: Mapping[str, Any] | None) -> dict[str, Argument]:
+    def described(group: Mapping[str, Any] | None) -> Mapping[str, Argument]:
+        if not group or all(type(value) is Argument for value in group.values()):
+            return group or _NOTHING
         return {name: value if isinstance(value, Argument) else _described(routine, name, value)
                 for name, value in (group or {}).items() if value is not None}
 
+    if not updates:
+        return Call(routine, described(reads), described(writes))
     updated = described(updates)
-    return Call(routine, described(reads), {**described(writes), **updated}, frozenset(updated))
+    return Call(routine, described(reads), {**described(writes), **updated} if writes else updated,
+                frozenset(updated))
 
 
 def _described(routine, name, value):

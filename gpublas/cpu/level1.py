@@ -7,10 +7,8 @@ than pairwise ones), nrm2 and iamax (NaN and Inf). Chunks of a vector that fit i
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import math
 from collections.abc import Iterator
-from ctypes import byref
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,7 @@ from ..context import Call
 from ..operands import Vector
 from ..precision import D, Z
 from . import reference
-from .reference import INT_MAX, integer
+from .reference import INT_MAX, integer, number
 
 _CHUNK = 1 << 13  # elements at a time: they stay in cache, and no BLAS starts threads for so few
 _WIDE = {"f": D.dtype, "c": Z.dtype}
@@ -248,21 +246,13 @@ def _fortran(call: Call, name: str, outputs: str, *arguments: Any) -> None:
         return
     kind = x.precision.dtype if outputs == "y" else x.precision.real
     for start in range(0, x.size, INT_MAX):
-        passed: list[Any] = [byref(integer(min(x.size - start, INT_MAX)))]
+        passed: list[Any] = [integer(min(x.size - start, INT_MAX))]
         for argument in arguments:
             if isinstance(argument, Vector):
                 piece = argument if x.size <= INT_MAX else argument.part(start, min(start + INT_MAX, x.size))
-                passed += [piece.lowest, byref(integer(piece.stride if x.size > 1 else 1))]
+                passed += [piece.lowest, integer(piece.stride if x.size > 1 else 1)]
             elif isinstance(argument, Scalar):
-                passed.append(byref(_by_reference(argument.value, kind)))
+                passed.append(number(argument.value, kind))
             else:
                 passed.append(argument.ctypes.data)
         reference.routine(name)(*passed)
-
-
-def _by_reference(value: Any, kind: np.dtype) -> Any:
-    """A Fortran REAL, DOUBLE PRECISION or COMPLEX to be passed by reference."""
-    if kind.kind == "c":
-        part = ctypes.c_float if kind.itemsize == 8 else ctypes.c_double
-        return (part * 2)(value.real, value.imag)
-    return ctypes.c_float(value.real) if kind.itemsize == 4 else ctypes.c_double(value.real)

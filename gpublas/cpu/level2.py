@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from ctypes import byref
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,11 @@ from ..arrays import HOST, Array
 from ..checks import Scalar
 from ..context import Call
 from ..operands import Matrix, Stored, Vector
-from ..precision import Precision
 from . import reference
 from .level1 import view
 from .level3 import _ordinary, quotient
 from .matrices import is_blas
-from .reference import INT_MAX, character, integer
+from .reference import INT_MAX, integer
 
 _ONE, _ZERO = Scalar(1.0), Scalar(0.0)
 
@@ -144,7 +142,7 @@ class _Blas:
         """The triangle to name, for a matrix that, as it shall be read, has this one."""
         return "L" if lower == (self.op == "N") else "U"
 
-    def arguments(self) -> list[Any]:
+    def passed(self) -> list[Any]:
         """Address, and leading dimension where there is one."""
         a = self.matrix
         if a.storage == "packed":
@@ -218,25 +216,6 @@ def _output(call: Call, y: Vector, conjugate: bool = False) -> Iterator[Vector]:
             view(y)[...] = values
 
 
-def _fortran(name: str, precision: Precision, *arguments: Any, real_scalar: bool = False) -> None:
-    """Call a subroutine of the reference interface on characters, integers, scalars, vectors and a matrix."""
-    passed: list[Any] = []
-    keep = []
-    for argument in arguments:
-        if isinstance(argument, str):
-            passed.append(byref(character(argument)))
-        elif isinstance(argument, int):
-            passed.append(byref(integer(argument)))
-        elif isinstance(argument, Scalar):
-            keep.append(np.array(argument.value, precision.real if real_scalar else precision.dtype))
-            passed.append(keep[-1].ctypes.data)
-        elif isinstance(argument, Vector):
-            passed += [argument.lowest, byref(integer(argument.stride if argument.size > 1 else 1))]
-        else:
-            passed += [part if isinstance(part, int) else byref(part) for part in argument.arguments()]
-    reference.routine(precision.prefix + name)(*passed)
-
-
 def _blas_product(call, name, alpha, A, x, beta, y):
     """y = alpha A x + beta y by one of BLAS's products."""
     if beta.is_zero:
@@ -252,14 +231,14 @@ def _blas_product(call, name, alpha, A, x, beta, y):
                 head = [a.op, m.rows, m.columns, *([m.below, m.above] if name == "gbmv" else [])]
             else:
                 head = [a.uplo(A.lower), m.rows, *([max(m.below, m.above)] if name[1:] == "bmv" else [])]
-            _fortran(name, A.precision, *head, alpha, a, x, beta, y)
+            reference.call(name, A.precision, *head, alpha, a, x, beta, y)
 
 
 def _blas_triangular(call, name, A, lower, unit, x):
     """x = A x or x = inv(A) x by one of BLAS's triangular subroutines."""
     with _for_blas(call, A) as a, _output(call, x, a.conjugate) as x:
         width = [max(a.matrix.below, a.matrix.above)] if name[1] == "b" else []
-        _fortran(name, A.precision, a.uplo(lower), a.op, "U" if unit else "N", x.size, *width, a, x)
+        reference.call(name, A.precision, a.uplo(lower), a.op, "U" if unit else "N", x.size, *width, a, x)
 
 
 def _columns(A: Stored) -> Iterator[tuple[int, slice, np.ndarray]]:
@@ -327,11 +306,11 @@ def ger(call: Call, alpha: Scalar, x: Vector, y: Vector, conjugate: bool, A: Sto
     if _fits(A) and _all_finite(alpha, x, y):
         if is_blas(_as_matrix(A)):
             with _vector(call, x) as x, _vector(call, y) as y:
-                _fortran(name, A.precision, A.rows, A.columns, alpha, x, y, _Blas(A, False))
+                reference.call(name, A.precision, A.rows, A.columns, alpha, x, y, _Blas(A, False))
             return
         if is_blas(_as_matrix(A.transposed)):  # A^T += alpha y x^T
             with _vector(call, x) as x, _vector(call, y, conjugate) as y:
-                _fortran("geru" if conjugate else name, A.precision, A.columns, A.rows, alpha, y, x,
+                reference.call("geru" if conjugate else name, A.precision, A.columns, A.rows, alpha, y, x,
                          _Blas(A.transposed, False))
             return
     with np.errstate(all="ignore"):
@@ -372,8 +351,8 @@ def _blas_update(call, alpha, vectors, hermitian, A):
         alpha = Scalar(alpha.value.conjugate())
     with contextlib.ExitStack() as stack:
         passed = [stack.enter_context(_vector(call, vector, conjugate)) for vector in vectors]
-        _fortran(name + ("2" if len(vectors) == 2 else ""), A.precision, "L" if A.lower else "U", A.rows, alpha,
-                 *passed, _Blas(A, False), real_scalar=hermitian and len(vectors) == 1)
+        reference.call(name + ("2" if len(vectors) == 2 else ""), A.precision, "L" if A.lower else "U", A.rows, alpha,
+                 *passed, _Blas(A, False), real_scalars=hermitian and len(vectors) == 1)
 
 
 def _update_columns(alpha, vectors, hermitian, A):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from ctypes import byref
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from ..errors import UnsupportedError
 from ..operands import ALONE, Batch, Matrix, Symmetric, Triangle, Triangular
 from ..precision import Precision
 from . import reference
-from .matrices import block, column_major_copy, column_major_output, is_blas, values, view, with_op
-from .reference import INT_MAX, character, integer
+from .matrices import as_op, block, column_major_copy, column_major_output, is_blas, values, view, with_op
+from .reference import INT_MAX
 
 _ONE = Scalar(1.0)
 _BLOCK = 64  # rows of a diagonal block that is computed whole, or by substitution
@@ -24,6 +23,9 @@ _BLOCK = 64  # rows of a diagonal block that is computed whole, or by substituti
 
 def gemm(call: Call, alpha: Scalar, A: Matrix, B: Matrix, beta: Scalar, C: Matrix, batch: Batch = ALONE) -> None:
     """C = alpha A B + beta C, for one product or a batch of them."""
+    if batch is ALONE:
+        _gemm(call, alpha, A, B, beta, C)
+        return
     for a, b, c in _products(A, B, C, batch):
         _gemm(call, alpha, a, b, beta, c)
 
@@ -55,28 +57,12 @@ def _gemm(call, alpha, A, B, beta, C):
             _gemm(call, alpha, A, B, beta, copy)
     elif max(C.rows, C.columns, A.columns) > INT_MAX:
         _gemm_in_halves(call, alpha, A, B, beta, C)
+    elif (left := as_op(A)) and (right := as_op(B)):
+        reference.call("gemm", C.precision, left[0], right[0], C.rows, C.columns, A.columns, alpha, left[1], right[1],
+                       beta, C)
     else:
         with with_op(call, A) as (op_a, a), with_op(call, B) as (op_b, b):
-            _fortran("gemm", C.precision, op_a, op_b, C.rows, C.columns, A.columns, alpha, a, b, beta, C)
-
-
-def _fortran(name: str, precision: Precision, *arguments: Any, real_scalars: bool = False) -> None:
-    """Call a subroutine of the reference interface: characters, integers, scalars by value of the precision, and
-    matrices as an address and a leading dimension."""
-    passed: list[Any] = []
-    keep = []
-    scalar_type = precision.real if real_scalars else precision.dtype
-    for argument in arguments:
-        if isinstance(argument, str):
-            passed.append(byref(character(argument)))
-        elif isinstance(argument, int):
-            passed.append(byref(integer(argument)))
-        elif isinstance(argument, Scalar):
-            keep.append(np.array(argument.value, scalar_type))
-            passed.append(keep[-1].ctypes.data)
-        else:
-            passed += [argument.pointer, byref(integer(argument.leading_dimension))]
-    reference.routine(precision.prefix + name)(*passed)
+            reference.call("gemm", C.precision, op_a, op_b, C.rows, C.columns, A.columns, alpha, a, b, beta, C)
 
 
 @np.errstate(all="ignore")
@@ -122,7 +108,7 @@ def symm(call: Call, alpha: Scalar, A: Symmetric, B: Matrix, beta: Scalar, C: Ma
         side, A, B, C = "R", A.transposed, B.transposed, C.transposed
     with (_symmetric(call, A) as (uplo, a), with_op(call, B, "N") as (_, b),
           column_major_output(call, C, read=not beta.is_zero) as c):
-        _fortran("hemm" if A.hermitian and C.precision.is_complex else "symm", C.precision, side, uplo, c.rows,
+        reference.call("hemm" if A.hermitian and C.precision.is_complex else "symm", C.precision, side, uplo, c.rows,
                  c.columns, alpha, a, b, beta, c)
 
 
@@ -150,8 +136,8 @@ def syrk(call: Call, alpha: Scalar, A: Matrix, beta: Scalar, C: Matrix, triangle
     if not is_blas(C) and is_blas(C.transposed):  # C^T = C, or conj(C) if Hermitian
         C, triangle, A = C.transposed, triangle.flipped, _conjugate_if(hermitian, A)
     with with_op(call, A, "NC" if hermitian else "NT") as (op, a), _triangle_output(call, C) as c:
-        _fortran("herk" if hermitian else "syrk", C.precision, "L" if triangle.lower else "U", op, c.rows, A.columns,
-                 alpha, a, beta, c, real_scalars=hermitian)
+        reference.call("herk" if hermitian else "syrk", C.precision, "L" if triangle.lower else "U", op, c.rows,
+                       A.columns, alpha, a, beta, c, real_scalars=hermitian)
     _make_diagonal_real(C, triangle)
 
 
@@ -248,8 +234,8 @@ def _triangular_fortran(call, name, alpha, A, B):
     if not is_blas(B) and is_blas(B.transposed):  # (A B)^T = B^T A^T
         side, A, B = "R", A.transposed, B.transposed
     with with_op(call, A.matrix) as (op, a), column_major_output(call, B) as b:
-        _fortran(name, B.precision, side, "L" if A.lower == (op == "N") else "U", op, "U" if A.unit else "N", b.rows,
-                 b.columns, alpha, a, b)
+        reference.call(name, B.precision, side, "L" if A.lower == (op == "N") else "U", op, "U" if A.unit else "N",
+                       b.rows, b.columns, alpha, a, b)
 
 
 def _divide_triangle(call, solve, alpha, A, B):

@@ -38,16 +38,23 @@ def block(matrix: Matrix, rows: range, columns: range) -> Matrix:
                            columns=len(columns))
 
 
+def as_op(matrix: Matrix, ops: str = "NTC") -> tuple[str, Matrix] | None:
+    """An op character among `ops` and the column-major matrix, in the operand's own memory, that BLAS then reads as
+    `matrix`; None where there is none."""
+    stored = matrix._replace(conjugate=False) if matrix.conjugate else matrix
+    if not matrix.conjugate and is_blas(stored):
+        return "N", stored
+    transposing = "C" if matrix.conjugate else "T"
+    turned = stored.transposed
+    return (transposing, turned) if transposing in ops and is_blas(turned) else None
+
+
 @contextlib.contextmanager
 def with_op(call: Call, matrix: Matrix, ops: str = "NTC") -> Iterator[tuple[str, Matrix]]:
-    """An op character among `ops` and the column-major matrix that BLAS then reads as `matrix`: its own memory where
-    there is one, else a compact copy."""
-    stored = matrix._replace(conjugate=False)
-    transposing = "C" if matrix.conjugate else "T"
-    if not matrix.conjugate and is_blas(stored):
-        yield "N", stored
-    elif transposing in ops and is_blas(stored.transposed):
-        yield transposing, stored.transposed
+    """As as_op, with a compact copy where the operand's own memory will not do."""
+    found = as_op(matrix, ops)
+    if found:
+        yield found
     else:
         with column_major_copy(call, matrix) as (copy, _):
             yield "N", copy

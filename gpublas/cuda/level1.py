@@ -11,6 +11,7 @@ from ..arrays import Array
 from ..checks import Scalar
 from ..context import Call
 from ..operands import Vector, VectorProblem
+from . import scalars
 from .compile import build
 from .plan import At, Launch, Plan
 
@@ -45,15 +46,9 @@ def copy(call: Call, x: Vector, y: Vector) -> None:
 
 
 def _combine(call, alpha, x, beta, y, multiplies=False, halves=False):
-    from . import scalars
-
     x, y = _forwards(x, y)
     plan = plan_elementwise(call.device.capability, VectorProblem.of(x, y, halves), "axpby", int(multiplies))
-    a, b = alpha.value, beta.value
-    plan.run(call, {
-        "x": x.pointer, "y": y.pointer, "alpha_at": alpha.pointer, "beta_at": beta.pointer,
-        "scalars": (scalars.ALPHA_THERE if alpha.argument else 0) | (scalars.BETA_THERE if beta.argument else 0),
-        "alpha_real": a.real, "alpha_imag": a.imag, "beta_real": b.real, "beta_imag": b.imag})
+    plan.run(call, {"x": x.pointer, "y": y.pointer, **scalars.values(alpha, beta)})
 
 
 def swap(call: Call, x: Vector, y: Vector) -> None:
