@@ -29,14 +29,33 @@ def rank_update(precision: str) -> KernelSource:
     zero = real(0)
     R = LANE_ROWS[precision]
     TILE, STEP, X_SIZE, A_SIZE = 32 * R, WARPS * GROUP, R * parts, R * GROUP * parts
+    SPAN = TILE + COLUMNS  # elements of a vector that a tile needs: along its rows, then along its columns
+    SHARED = SPAN * parts
     load, store = loader(parts, zero), storer(parts)
     scalar = scalar_reader(parts, zero)
 
     @device
-    def product(a, a_imag, b, b_imag):
+    def times(a, a_imag, shared, c):
+        """A scalar times the element of a vector that belongs to column c of the tile."""
         if parts == 1:
-            return a * b, zero
+            return a * shared[TILE + c], zero
+        b, b_imag = shared[TILE + c], shared[SPAN + TILE + c]
         return a * b - a_imag * b_imag, a * b_imag + a_imag * b
+
+    @device
+    def stage(source, step, top, bottom, left, columns, t, row_sign, column_sign, shared):
+        """A tile's part of a vector into shared memory: real parts, then imaginary ones."""
+        i = int32(t)
+        while i < SPAN:
+            at, sign, inside = top + i, row_sign, top + i < bottom
+            if i >= TILE:
+                at, sign, inside = left + (i - TILE), column_sign, i - TILE < columns
+            if inside:
+                value, imag = load(source, at * step)
+                shared[i] = value
+                if parts == 2:
+                    shared[SPAN + i] = imag * sign
+            i = int32(i + THREADS)
 
     @device
     def update(a, i, u, u_imag, rows, r):
@@ -49,6 +68,7 @@ def rank_update(precision: str) -> KernelSource:
 
     def kernel(A, x, y, m, n, row_stride, column_stride, column_bend, x_step, y_step, below, above, both, hermitian,
                alpha_at, scalars, alpha, alpha_imag, row_sign, column_sign):
+        xs, ys = cuda.shared.array(SHARED, real), cuda.shared.array(SHARED, real)
         x_rows, y_rows = cuda.local.array(X_SIZE, real), cuda.local.array(X_SIZE, real)
         a = cuda.local.array(A_SIZE, real)  # [column of the group][row of the lane]
 
@@ -68,21 +88,23 @@ def rank_update(precision: str) -> KernelSource:
         if top - (left + columns - 1) > below or left - (bottom - 1) > above or not (adds or hermitian):
             return
 
-        # 3. The vectors along this lane's rows.
+        # 3. The vectors: along this lane's rows in registers.
         first = top + lane
         height = near(bottom - first)
         if adds:
+            if both:
+                stage(x, x_step, top, bottom, left, columns, t, row_sign, column_sign, xs)
+                stage(y, y_step, top, bottom, left, columns, t, row_sign, column_sign, ys)
+            else:
+                stage(x, x_step, top, bottom, left, int32(0), t, row_sign, column_sign, xs)
+                stage(y, y_step, top, top, left, columns, t, row_sign, column_sign, ys)
+            cuda.syncthreads()
             for r in range(R):
-                if 32 * r < height:
-                    value, imag = load(x, (first + 32 * r) * x_step)
-                    x_rows[r * parts] = value
-                    if parts == 2:
-                        x_rows[r * parts + 1] = imag * row_sign
-                    if both:
-                        value, imag = load(y, (first + 32 * r) * y_step)
-                        y_rows[r * parts] = value
-                        if parts == 2:
-                            y_rows[r * parts + 1] = imag * row_sign
+                x_rows[r * parts] = xs[32 * r + lane]
+                y_rows[r * parts] = ys[32 * r + lane]
+                if parts == 2:
+                    x_rows[r * parts + 1] = xs[SPAN + 32 * r + lane]
+                    y_rows[r * parts + 1] = ys[SPAN + 32 * r + lane]
 
         # 4. Columns in groups: bring elements, update, store. Row r, column k is on diagonal 32 r - k, counted from
         #    that of the first element.
@@ -102,12 +124,10 @@ def rank_update(precision: str) -> KernelSource:
                             a[(k * R + r) * parts + 1] = imag
             for k in range(GROUP):
                 if adds and k < width:
-                    value, imag = load(y, (left + c + k) * y_step)
-                    u, u_imag = product(alpha, alpha_imag, value, imag * column_sign)
+                    u, u_imag = times(alpha, alpha_imag, ys, c + k)
                     v, v_imag = zero, zero
                     if both:
-                        value, imag = load(x, (left + c + k) * x_step)
-                        v, v_imag = product(alpha, second_imag, value, imag * column_sign)
+                        v, v_imag = times(alpha, second_imag, xs, c + k)
                     for r in range(R):
                         update(a, (k * R + r) * parts, u, u_imag, x_rows, r * parts)
                         if both:
