@@ -63,7 +63,7 @@ def _packed(this: Function, ap: np.ndarray, n: int) -> np.ndarray:
 def _band(this: Function, k: Any, a: Any) -> np.ndarray:
     """The k + 1 rows of a banded triangle; there may be more below them."""
     found, width = this.matrix(a), this.integer("k", k)
-    this.require(0 <= width <= max(found.shape[0], 1) - 1, "k>=0&&k<=lda-1", "k", width)
+    this.require(0 <= width <= found.shape[0] - 1, "k>=0&&k<=lda-1", "k", width)
     return found[:width + 1]
 
 

@@ -19,7 +19,9 @@ BAD = [
     ("dnrm2", (X,), {"incx": -1}), ("dnrm2", (X, 5, 3, -1), {}), ("dznrm2", (X,), {"incx": 0}),
     ("idamax", ([],), {}), ("dasum", (X,), {"incx": 0}), ("ddot", (X, Y), {"n": 4}), ("zdotc", (X, Y), {"offy": 3}),
     ("drot", (X, Y, 0, 1), {"n": 4}), ("drotm", (X, Y, np.zeros(5)), {"incx": 0}), ("dswap", (X, Y[:1]), {}),
-    ("dcopy", (X, Y), {"offx": -2}),
+    ("dcopy", (X, Y), {"offx": -2}), ("daxpy", (X, np.ones(9)), {"n": 3, "offx": 1}),
+    ("daxpy", (np.ones(9), Y), {"n": 3, "offy": 1}), ("dasum", (X,), {"n": 3, "offx": 1}),
+    ("dscal", (2, X), {"n": 3, "incx": -2}),
     ("dgemv", (1, A, X), {}), ("dgemv", (1, A, X), {"trans": 3}), ("dgemv", (1, A, X), {"trans": 1, "incx": 2}),
     ("dgemv", (1, A, np.ones(4)), {"incy": 0}), ("dgemv", (1, A, np.ones(4)), {"y": X, "incy": 2}),
     ("dgemv", (1, A, np.ones(4)), {"y": X, "offy": 3}), ("dgemv", (1, np.ones((0, 3)), X), {}),
@@ -129,6 +131,9 @@ CONVERSIONS = [
     ("zher", lambda: ((2 + 3j, X * (1 + 1j)), {})), ("zherk", lambda: ((2 + 3j, A * (1 + 1j)), {})),
     ("zher2k", lambda: ((2 + 3j, A * (1 + 1j), A), {"beta": 1j, "c": np.eye(3)})),
     ("zhpr", lambda: ((3, 2 + 3j, X * (1 + 1j), np.zeros(6)), {})),
+    ("dsyr", lambda: ((1, X), {"n": 0})), ("dsyr2", lambda: ((1, X, X), {"n": 0})),
+    ("dspr", lambda: ((0, 1, X, X), {})), ("dtpmv", lambda: ((0, X, X), {})),
+    ("dspmv", lambda: ((0, 1, X, X), {"y": np.ones(2)})),
     ("dsyr2k", lambda: ((1, A, np.arange(20.0).reshape(5, 4)), {})),
     ("dsyr2k", lambda: ((1, A, np.arange(18.0).reshape(3, 6)), {"trans": 1})),
 ]
@@ -211,8 +216,28 @@ def test_overwrite_flags(device, number):
         assert np.array_equal(array, initial)
 
 
-def test_results_may_share_memory_with_inputs(device):
-    """They are as if the input had been copied before."""
+@pytest.mark.parametrize("number", range(len(OVERWRITES)))
+def test_any_input_may_share_memory_with_the_result(number):
+    """It is as if the input had been copied before."""
+    name, argument, shape, others = OVERWRITES[number]
+    function = getattr(scipy_blas, name)
+    inputs = {key: value for key, value in others.items() if isinstance(value, np.ndarray)}
+
+    def called(key, copied):
+        room = np.arange(1.0, 10.0).astype(function.dtype)
+        result, source = (room[:np.prod(extent)].reshape(extent, order="F")
+                          for extent in (shape, np.shape(inputs[key])))
+        arguments = {**others, key: source.copy() if copied else source, argument: result}
+        found = function(**arguments, **{f"overwrite_{argument}": 1})
+        assert any(one is result for one in (found if isinstance(found, tuple) else (found,)))
+        return result.copy()
+
+    assert inputs or name == "zdscal"
+    for key in inputs:
+        assert np.array_equal(called(key, False), called(key, True)), key
+
+
+def test_results_of_other_places_in_the_same_memory(device):
     x = np.array([1.0, 2.0, 3.0])
     assert scipy_blas.daxpy(x, x).tolist() == [2, 4, 6]
     x = np.arange(6.0)
@@ -270,6 +295,11 @@ def test_complex_spr_goes_backwards(device, name, lower):
 def test_empty_inner_dimension_scales_y(device):
     """As gpublas.gemv: y becomes beta y. SciPy's BLAS returns y as it is."""
     assert scipy_blas.dgemv(1, np.ones((3, 0)), [1], y=[1, 2, 3], beta=2).tolist() == [2, 4, 6]
+
+
+def test_matrices_of_no_and_of_many_axes():
+    assert scipy_blas.dgemm(1, [], np.ones((0, 2))).tolist() == [[0, 0]]
+    assert scipy_blas.dgemm(2, np.full((1, 1, 1), 3.0), [[4]]).tolist() == [[24]]
 
 
 def test_no_nan_survives_beta_zero(device):
