@@ -200,20 +200,15 @@ def _vector(call: Call, x: Vector, conjugate: bool = False) -> Iterator[Vector]:
 @contextlib.contextmanager
 def _output(call: Call, y: Vector, conjugate: bool = False) -> Iterator[Vector]:
     """An output as BLAS can address it: itself or a compact copy; conjugated before and after."""
-    with contextlib.ExitStack() as stack:
-        target = y
-        if not (0 < abs(y.stride) <= INT_MAX or y.size <= 1):
-            copy = stack.enter_context(call.host_workspace((y.size,), y.precision.dtype))
-            copy[...] = view(y)
-            target = Vector(copy.ctypes.data, y.size, 1, y.precision)
-        values = view(target)
-        if conjugate:
-            np.conjugate(values, out=values)
-        yield target
-        if conjugate:
-            np.conjugate(values, out=values)
-        if target is not y:
-            view(y)[...] = values
+    addressable = 0 < abs(y.stride) <= INT_MAX or y.size <= 1
+    if addressable and not conjugate:
+        yield y
+        return
+    with call.host_workspace((y.size,), y.precision.dtype) as copy:
+        carry = np.conjugate if conjugate else np.positive
+        carry(view(y), out=copy)
+        yield Vector(copy.ctypes.data, y.size, 1, y.precision)
+        carry(copy, out=view(y))
 
 
 def _blas_product(call, name, alpha, A, x, beta, y):

@@ -18,7 +18,7 @@ device = cuda.jit(device=True)
 
 THREADS = 256
 WARPS = THREADS // 32
-LANE_ROWS = {"s": 4, "d": 4, "c": 4, "z": 2}  # rows of a tile that a lane takes, 32 apart
+LANE_ROWS = {"s": 4, "d": 4, "c": 2, "z": 2}  # rows of a tile that a lane takes, 32 apart
 GROUP = 4  # columns whose elements a thread loads before it multiplies
 SLAB = 256  # columns of which x is kept in shared memory at a time
 WANTS_ROWS, WANTS_COLUMNS, SYMMETRIC, HERMITIAN = 1, 2, 4, 8  # bits of a mode
