@@ -49,11 +49,11 @@ def tile_sums(precision: str) -> KernelSource:
     zero = real(0)
     R = LANE_ROWS[precision]
     TILE, STEP = 32 * R, WARPS * GROUP
-    X_SIZE, CROSSED_SIZE, CROSSED = SLAB * parts, WARPS * TILE * parts, WARPS * TILE
+    X_SIZE, CROSSED_SIZE = SLAB * parts, WARPS * TILE * parts
     A_SIZE, R_SIZE, G_SIZE, TILE_SIZE = R * GROUP * parts, R * parts, GROUP * parts, TILE * parts
-    load, store = loader(parts, zero), storer(parts)
     shut = gate_reader(parts, zero)
-    fetch, add_rows, add_columns = _tile_steps(R, parts, zero, load)
+    fetch, add_rows, add_columns = _tile_steps(R, parts, zero, loader(parts, zero))
+    stage, take, store_columns, store_rows = _tile_borders(R, parts, zero)
     gather = _gatherer(parts)
 
     def kernel(A, x, sums, m, n, row_stride, column_stride, column_bend, x_step, below, above, chunk_rows,
@@ -85,16 +85,11 @@ def tile_sums(precision: str) -> KernelSource:
             columns = int32(min(right - slab, SLAB))
 
             # 2. The slab's part of x into shared memory; no sums of its columns yet.
+            if rows_wanted:
+                stage(x, slab, columns, x_step, t, xs, SLAB)
             c = int32(t)
-            while c < columns:
-                if rows_wanted:
-                    value, imag = load(x, (slab + c) * x_step)
-                    xs[c] = value
-                    if parts == 2:
-                        xs[SLAB + c] = imag
+            while c < X_SIZE:
                 column_sums[c] = zero
-                if parts == 2:
-                    column_sums[SLAB + c] = zero
                 c = int32(c + THREADS)
             cuda.syncthreads()
 
@@ -107,16 +102,9 @@ def tile_sums(precision: str) -> KernelSource:
                     for r in range(R_SIZE):
                         row_sums[r] = zero
                 if columns_wanted:
-                    if t < TILE and tile + t < bottom:
-                        value, imag = load(x, (tile + t) * x_step)
-                        x_tile[t] = value
-                        if parts == 2:
-                            x_tile[TILE + t] = imag
+                    stage(x, tile, int32(min(bottom - tile, TILE)), x_step, t, x_tile, TILE)
                     cuda.syncthreads()
-                    for r in range(R):
-                        x_rows[r * parts] = x_tile[32 * r + lane]
-                        if parts == 2:
-                            x_rows[r * parts + 1] = x_tile[TILE + 32 * r + lane]
+                    take(x_tile, lane, x_rows)
                     cuda.syncthreads()
 
                 # 4. Columns in groups, unless nothing of the tile is there. Row r, column k of the group is on
@@ -139,38 +127,75 @@ def tile_sums(precision: str) -> KernelSource:
 
                 # 5. Sums of rows over the warps.
                 if rows_wanted and slab + SLAB >= right:
-                    for r in range(R):
-                        at = int32(warp * TILE + 32 * r + lane)
-                        crossed[at] = row_sums[r * parts]
-                        if parts == 2:
-                            crossed[CROSSED + at] = row_sums[r * parts + 1]
-                    cuda.syncthreads()
-                    if t < TILE and tile + t < bottom:
-                        value, imag = zero, zero
-                        for w in range(WARPS):
-                            value += crossed[w * TILE + t]
-                            if parts == 2:
-                                imag += crossed[CROSSED + w * TILE + t]
-                        store(sums, chunk * m + tile + t, value, imag)
-                    cuda.syncthreads()
+                    store_rows(row_sums, crossed, t, sums, chunk * m + tile, bottom - tile)
                 tile += TILE
 
             # 6. Sums of the slab's columns: each was added up by one warp.
             cuda.syncthreads()
             if columns_wanted:
-                c = int32(t)
-                while c < columns:
-                    imag = zero
-                    if parts == 2:
-                        imag = column_sums[SLAB + c]
-                    store(sums, after_rows + row_chunk * n + slab + c, column_sums[c], imag)
-                    c = int32(c + THREADS)
+                store_columns(column_sums, columns, t, sums, after_rows + row_chunk * n + slab)
                 cuda.syncthreads()
             slab += SLAB
 
     letter = "f" if precision in "sc" else "d"
     return KernelSource(kernel, "ppp" + "ll" + "lll" + "l" + "ll" + "ll" + "i" + "pi" + letter * 2, (real,) * 4,
                         THREADS, 2)
+
+
+def _tile_borders(R, parts, zero):
+    """Device functions for a block's vectors: part of x into shared memory, a lane's rows of it into registers, sums of
+    columns and of rows to where the second launch finds them.
+
+    In shared memory imaginary parts come after all real ones.
+    """
+    load, store = loader(parts, zero), storer(parts)
+    TILE, CROSSED = 32 * R, WARPS * 32 * R
+
+    @device
+    def stage(x, first, count, step, t, shared, imaginary):
+        i = int32(t)
+        while i < count:
+            value, imag = load(x, (first + i) * step)
+            shared[i] = value
+            if parts == 2:
+                shared[imaginary + i] = imag
+            i = int32(i + THREADS)
+
+    @device
+    def take(x_tile, lane, x_rows):
+        for r in range(R):
+            x_rows[r * parts] = x_tile[32 * r + lane]
+            if parts == 2:
+                x_rows[r * parts + 1] = x_tile[TILE + 32 * r + lane]
+
+    @device
+    def store_columns(column_sums, columns, t, sums, at):
+        c = int32(t)
+        while c < columns:
+            imag = zero
+            if parts == 2:
+                imag = column_sums[SLAB + c]
+            store(sums, at + c, column_sums[c], imag)
+            c = int32(c + THREADS)
+
+    @device
+    def store_rows(row_sums, crossed, t, sums, at, rows):
+        place = int32((t >> 5) * TILE + (t & 31))
+        for r in range(R):
+            crossed[place + 32 * r] = row_sums[r * parts]
+            if parts == 2:
+                crossed[CROSSED + place + 32 * r] = row_sums[r * parts + 1]
+        cuda.syncthreads()
+        if t < TILE and t < rows:
+            value, imag = zero, zero
+            for w in range(WARPS):
+                value += crossed[w * TILE + t]
+                if parts == 2:
+                    imag += crossed[CROSSED + w * TILE + t]
+            store(sums, at + t, value, imag)
+        cuda.syncthreads()
+
+    return stage, take, store_columns, store_rows
 
 
 def _tile_steps(R, parts, zero, load):
@@ -280,8 +305,9 @@ def diagonal_sums(precision: str) -> KernelSource:
     PITCH = T + 2  # of a diagonal in shared memory: lanes that walk down a column meet no bank twice
     SHARED, IMAG = D * PITCH * parts, D * PITCH
     X_SHARED, X_IMAG = (T + D) * parts, T + D
-    load, store = loader(parts, zero), storer(parts)
+    store = storer(parts)
     shut = gate_reader(parts, zero)
+    bring, bring_x = _diagonal_steps(parts, loader(parts, zero), PITCH, IMAG, X_IMAG)
 
     def kernel(A, x, sums, m, n, row_stride, column_stride, x_step, low, high, depth, fast, mirror, mode, alpha_at,
                scalars, sign):
@@ -312,34 +338,9 @@ def diagonal_sums(precision: str) -> KernelSource:
                 if fast != DIAGONALS_FAST:
                     order = int32(COLUMNS_FAST - fast)
 
-            # 3. Into shared memory, neighbours by neighbours.
-            spread = int32(rows)
-            if order == ROWS_FAST:
-                spread = int32(rows + count - 1)
-            index = int32(t)
-            while index < spread * count:
-                if order == DIAGONALS_FAST:
-                    k, i = int32(index // rows), int32(index % rows)
-                else:
-                    k, i = int32(index % count), int32(index // count)
-                    if order == ROWS_FAST:  # down a column
-                        i = int32(i - k)
-                row, column = top + i, top + i + d + k
-                if i >= 0 and i < rows and column >= 0 and column < n:
-                    element, element_imag = load(A, row * along_rows + column * along_columns)
-                    band[k * PITCH + i] = element
-                    if parts == 2:
-                        band[IMAG + k * PITCH + i] = element_imag * flip
-                index = int32(index + T)
-            index = int32(t)
-            while index < rows + count - 1:
-                column = top + d + index
-                if column >= 0 and column < n:
-                    element, element_imag = load(x, column * x_step)
-                    xs[index] = element
-                    if parts == 2:
-                        xs[X_IMAG + index] = element_imag
-                index = int32(index + T)
+            # 3. Into shared memory, with the x that they multiply.
+            bring(A, top, rows, d, count, n, along_rows, along_columns, flip, order, t, band)
+            bring_x(x, top + d, int32(rows + count - 1), n, x_step, t, xs)
             cuda.syncthreads()
 
             # 4. This thread's row.
@@ -364,6 +365,47 @@ def diagonal_sums(precision: str) -> KernelSource:
 
     letter = "f" if precision in "sc" else "d"
     return KernelSource(kernel, "ppp" + "ll" + "ll" + "l" + "lll" + "iii" + "pi" + letter, (real,) * 4, T)
+
+
+def _diagonal_steps(parts, load, pitch, imaginary, x_imaginary):
+    """Device functions: some diagonals of a block's rows into shared memory, neighbours by neighbours, and part of x.
+    """
+    T = DIAGONAL_THREADS
+
+    @device
+    def bring(A, top, rows, d, count, n, along_rows, along_columns, sign, order, t, band):
+        spread = int32(rows)
+        if order == ROWS_FAST:
+            spread = int32(rows + count - 1)
+        index = int32(t)
+        while index < spread * count:
+            if order == DIAGONALS_FAST:
+                k, i = int32(index // rows), int32(index % rows)
+            else:
+                k, i = int32(index % count), int32(index // count)
+                if order == ROWS_FAST:  # down a column
+                    i = int32(i - k)
+            row, column = top + i, top + i + d + k
+            if i >= 0 and i < rows and column >= 0 and column < n:
+                value, imag = load(A, row * along_rows + column * along_columns)
+                band[k * pitch + i] = value
+                if parts == 2:
+                    band[imaginary + k * pitch + i] = imag * sign
+            index = int32(index + T)
+
+    @device
+    def bring_x(x, first, count, n, x_step, t, xs):
+        index = int32(t)
+        while index < count:
+            column = first + index
+            if column >= 0 and column < n:
+                value, imag = load(x, column * x_step)
+                xs[index] = value
+                if parts == 2:
+                    xs[x_imaginary + index] = imag
+            index = int32(index + T)
+
+    return bring, bring_x
 
 
 def finish_sums(precision: str) -> KernelSource:

@@ -29,42 +29,11 @@ def rank_update(precision: str) -> KernelSource:
     zero = real(0)
     R = LANE_ROWS[precision]
     TILE, STEP, X_SIZE, A_SIZE = 32 * R, WARPS * GROUP, R * parts, R * GROUP * parts
-    SPAN = TILE + COLUMNS  # elements of a vector that a tile needs: along its rows, then along its columns
+    SPAN = TILE + COLUMNS
     SHARED = SPAN * parts
-    load, store = loader(parts, zero), storer(parts)
     scalar = scalar_reader(parts, zero)
-
-    @device
-    def times(a, a_imag, shared, c):
-        """A scalar times the element of a vector that belongs to column c of the tile."""
-        if parts == 1:
-            return a * shared[TILE + c], zero
-        b, b_imag = shared[TILE + c], shared[SPAN + TILE + c]
-        return a * b - a_imag * b_imag, a * b_imag + a_imag * b
-
-    @device
-    def stage(source, step, top, bottom, left, columns, t, row_sign, column_sign, shared):
-        """A tile's part of a vector into shared memory: real parts, then imaginary ones."""
-        i = int32(t)
-        while i < SPAN:
-            at, sign, inside = top + i, row_sign, top + i < bottom
-            if i >= TILE:
-                at, sign, inside = left + (i - TILE), column_sign, i - TILE < columns
-            if inside:
-                value, imag = load(source, at * step)
-                shared[i] = value
-                if parts == 2:
-                    shared[SPAN + i] = imag * sign
-            i = int32(i + THREADS)
-
-    @device
-    def update(a, i, u, u_imag, rows, r):
-        """Element i of the group += u times element r of a vector along rows."""
-        a[i] += u * rows[r]
-        if parts == 2:
-            a[i] -= u_imag * rows[r + 1]
-            a[i + 1] += u * rows[r + 1]
-            a[i + 1] += u_imag * rows[r]
+    stage, times, update = _vector_steps(TILE, parts, zero)
+    fetch, put = _element_steps(R, parts, zero)
 
     def kernel(A, x, y, m, n, row_stride, column_stride, column_bend, x_step, y_step, below, above, both, hermitian,
                alpha_at, scalars, alpha, alpha_imag, row_sign, column_sign):
@@ -113,15 +82,8 @@ def rank_update(precision: str) -> KernelSource:
             width = int32(columns - c)
             diagonal = first - (left + c)
             most, least, main = near(below - diagonal), near(-above - diagonal), near(-diagonal)
-            for k in range(GROUP):
-                at = first * row_stride + bent(column_stride, column_bend, left + c + k)
-                for r in range(R):
-                    if 32 * r < height and k < width and 32 * r - k <= most and 32 * r - k >= least and (
-                            adds or 32 * r - k == main):
-                        value, imag = load(A, at + 32 * r * row_stride)
-                        a[(k * R + r) * parts] = value
-                        if parts == 2:
-                            a[(k * R + r) * parts + 1] = imag
+            fetch(A, first * row_stride, row_stride, left + c, column_stride, column_bend, height, width, most, least,
+                  main, adds, a)
             for k in range(GROUP):
                 if adds and k < width:
                     u, u_imag = times(alpha, alpha_imag, ys, c + k)
@@ -132,16 +94,85 @@ def rank_update(precision: str) -> KernelSource:
                         update(a, (k * R + r) * parts, u, u_imag, x_rows, r * parts)
                         if both:
                             update(a, (k * R + r) * parts, v, v_imag, y_rows, r * parts)
-            for k in range(GROUP):
-                at = first * row_stride + bent(column_stride, column_bend, left + c + k)
-                for r in range(R):
-                    if 32 * r < height and k < width and 32 * r - k <= most and 32 * r - k >= least and (
-                            adds or 32 * r - k == main):
-                        imag = zero
-                        if parts == 2 and not (hermitian and 32 * r - k == main):
-                            imag = a[(k * R + r) * parts + 1]
-                        store(A, at + 32 * r * row_stride, a[(k * R + r) * parts], imag)
+            put(A, first * row_stride, row_stride, left + c, column_stride, column_bend, height, width, most, least,
+                main, adds, hermitian, a)
             c = int32(c + STEP)
 
     letter = "f" if precision in "sc" else "d"
     return KernelSource(kernel, "ppp" + "ll" + "lll" + "ll" + "ll" + "ii" + "pi" + letter * 4, (real,) * 4, THREADS, 2)
+
+
+def _vector_steps(TILE, parts, zero):
+    """Device functions for a tile's parts of the vectors: into shared memory, times a scalar, and added to a group."""
+    SPAN = TILE + COLUMNS  # elements of a vector that a tile needs: along its rows, then along its columns
+    load = loader(parts, zero)
+
+    @device
+    def stage(source, step, top, bottom, left, columns, t, row_sign, column_sign, shared):
+        """Real parts, then imaginary ones."""
+        i = int32(t)
+        while i < SPAN:
+            at, sign, inside = top + i, row_sign, top + i < bottom
+            if i >= TILE:
+                at, sign, inside = left + (i - TILE), column_sign, i - TILE < columns
+            if inside:
+                value, imag = load(source, at * step)
+                shared[i] = value
+                if parts == 2:
+                    shared[SPAN + i] = imag * sign
+            i = int32(i + THREADS)
+
+    @device
+    def times(a, a_imag, shared, c):
+        """A scalar times the element of a vector that belongs to column c of the tile."""
+        if parts == 1:
+            return a * shared[TILE + c], zero
+        b, b_imag = shared[TILE + c], shared[SPAN + TILE + c]
+        return a * b - a_imag * b_imag, a * b_imag + a_imag * b
+
+    @device
+    def update(a, i, u, u_imag, rows, r):
+        """Element i of the group += u times element r of a vector along rows."""
+        a[i] += u * rows[r]
+        if parts == 2:
+            a[i] -= u_imag * rows[r + 1]
+            a[i + 1] += u * rows[r + 1]
+            a[i + 1] += u_imag * rows[r]
+
+    return stage, times, update
+
+
+def _element_steps(R, parts, zero):
+    """Device functions: the elements of a group of columns to registers, and back.
+
+    Element (r, k) is there if 32 r < height, k < width and least <= 32 r - k <= most; where nothing is added, only the
+    diagonal (32 r - k == main) is moved.
+    """
+    load, store = loader(parts, zero), storer(parts)
+
+    @device
+    def fetch(A, at_rows, row_stride, column, column_stride, column_bend, height, width, most, least, main, adds, a):
+        for k in range(GROUP):
+            at = at_rows + bent(column_stride, column_bend, column + k)
+            for r in range(R):
+                if 32 * r < height and k < width and 32 * r - k <= most and 32 * r - k >= least and (
+                        adds or 32 * r - k == main):
+                    value, imag = load(A, at + 32 * r * row_stride)
+                    a[(k * R + r) * parts] = value
+                    if parts == 2:
+                        a[(k * R + r) * parts + 1] = imag
+
+    @device
+    def put(A, at_rows, row_stride, column, column_stride, column_bend, height, width, most, least, main, adds,
+            hermitian, a):
+        for k in range(GROUP):
+            at = at_rows + bent(column_stride, column_bend, column + k)
+            for r in range(R):
+                if 32 * r < height and k < width and 32 * r - k <= most and 32 * r - k >= least and (
+                        adds or 32 * r - k == main):
+                    imag = zero
+                    if parts == 2 and not (hermitian and 32 * r - k == main):
+                        imag = a[(k * R + r) * parts + 1]
+                    store(A, at + 32 * r * row_stride, a[(k * R + r) * parts], imag)
+
+    return fetch, put

@@ -15,7 +15,18 @@ device = cuda.jit(device=True)
 THREADS = 256
 ROWS = 32  # of a diagonal block, which one warp solves
 GROUPS = THREADS // ROWS  # threads that share a row's product with what is already solved
+PITCH = ROWS + 1  # of a row of the diagonal block in shared memory, against bank conflicts
+PART = ROWS + 4  # of a group of partial sums
+BLOCK, SUMS = ROWS * PITCH, GROUPS * PART  # elements; imaginary parts come after all real ones
 PARAMETERS = "pp" + "lll" + "llll" + "l" + "l" + "iii"  # then a sign of the real type
+
+
+@device
+def place(i, k, n, row_stride, column_stride, row_bend, column_bend, lower):
+    """Where element (i, k), in the order of substitution, lies."""
+    if not lower:
+        i, k = n - 1 - i, n - 1 - k
+    return bent(row_stride, row_bend, i) + bent(column_stride, column_bend, k)
 
 
 def substitution(precision: str) -> KernelSource:
@@ -27,19 +38,9 @@ def substitution(precision: str) -> KernelSource:
     """
     real, parts = REALS[precision], parts_of(precision)
     zero = real(0)
-    PITCH = ROWS + 1  # of a row of the diagonal block in shared memory, against bank conflicts
-    PART = ROWS + 4  # of a group of partial sums
-    BLOCK, SUMS = ROWS * PITCH, GROUPS * PART
     BLOCK_SIZE, SUMS_SIZE = BLOCK * parts, SUMS * parts
-    load, store = loader(parts, zero), storer(parts)
-    divide = divider(parts, zero)
-
-    @device
-    def place(i, k, n, row_stride, column_stride, row_bend, column_bend, lower):
-        """Where element (i, k), in the order of substitution, lies."""
-        if not lower:
-            i, k = n - 1 - i, n - 1 - k
-        return bent(row_stride, row_bend, i) + bent(column_stride, column_bend, k)
+    load = loader(parts, zero)
+    solve = _warp_solver(parts, zero)
 
     def kernel(A, x, n, first, last, row_stride, column_stride, row_bend, column_bend, x_step, reach, lower, unit,
                rows_fast, sign):
@@ -85,36 +86,49 @@ def substitution(precision: str) -> KernelSource:
                         block[BLOCK + i * PITCH + k] = a_imag * sign
             cuda.syncthreads()
 
-            # 3. One warp solves it, a lane for each row: a column at a time is finished and taken off the rest.
+            # 3. One warp solves it.
             if t < 32:
                 at = (start + t if lower else n - 1 - start - t) * x_step
-                value, imag = zero, zero
-                if t < size:
-                    value, imag = load(x, at)
-                    for g in range(GROUPS):
-                        value -= sums[g * PART + t]
-                        if parts == 2:
-                            imag -= sums[SUMS + g * PART + t]
-                for k in range(size):
-                    if t == k and not unit:
-                        a_imag = zero
-                        if parts == 2:
-                            a_imag = block[BLOCK + k * PITCH + k]
-                        value, imag = divide(value, imag, block[k * PITCH + k], a_imag)
-                    b, b_imag = cuda.shfl_sync(0xFFFFFFFF, value, k), zero
-                    if parts == 2:
-                        b_imag = cuda.shfl_sync(0xFFFFFFFF, imag, k)
-                    if t > k and t < size and t - k <= reach:
-                        a = block[t * PITCH + k]
-                        value -= a * b
-                        if parts == 2:
-                            a_imag = block[BLOCK + t * PITCH + k]
-                            value += a_imag * b_imag
-                            imag -= a * b_imag
-                            imag -= a_imag * b
-                if t < size:
-                    store(x, at, value, imag)
+                solve(x, at, block, sums, t, size, reach, unit)
             cuda.syncthreads()
             start += int64(ROWS)
 
     return KernelSource(kernel, PARAMETERS + ("f" if precision in "sc" else "d"), (real,) * 2, THREADS)
+
+
+def _warp_solver(parts, zero):
+    """Device function: a warp solves a diagonal block, a lane for each row. A column at a time is finished and taken
+    off the rest."""
+    load, store = loader(parts, zero), storer(parts)
+    divide = divider(parts, zero)
+
+    @device
+    def solve(x, at, block, sums, t, size, reach, unit):
+        value, imag = zero, zero
+        if t < size:
+            value, imag = load(x, at)
+            for g in range(GROUPS):
+                value -= sums[g * PART + t]
+                if parts == 2:
+                    imag -= sums[SUMS + g * PART + t]
+        for k in range(size):
+            if t == k and not unit:
+                a_imag = zero
+                if parts == 2:
+                    a_imag = block[BLOCK + k * PITCH + k]
+                value, imag = divide(value, imag, block[k * PITCH + k], a_imag)
+            b, b_imag = cuda.shfl_sync(0xFFFFFFFF, value, k), zero
+            if parts == 2:
+                b_imag = cuda.shfl_sync(0xFFFFFFFF, imag, k)
+            if t > k and t < size and t - k <= reach:
+                a = block[t * PITCH + k]
+                value -= a * b
+                if parts == 2:
+                    a_imag = block[BLOCK + t * PITCH + k]
+                    value += a_imag * b_imag
+                    imag -= a * b_imag
+                    imag -= a_imag * b
+        if t < size:
+            store(x, at, value, imag)
+
+    return solve
