@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg.blas
 from f2py_calls import Draw
+from scipy.linalg import _fblas
 
 from gpublas import scipy_blas
 from gpublas.scipy_blas.interface import Function
@@ -58,3 +59,26 @@ def test_random_calls(device, name):
         assert memory(found, our_arrays) == memory(wanted, their_arrays), Draw(ours, seed).arguments
         for one, other in zip(our_arrays, their_arrays, strict=True):
             assert np.array_equal(one, other), Draw(ours, seed).arguments
+
+
+FLAGS = {"lower": 1, "diag": 1, "side": 1, "trans": 2, "trans_a": 2, "trans_b": 2}
+FLAGGED = [(name, flag) for name in NAMES for flag in FLAGS
+           if flag in getattr(scipy_blas, name).__signature__.parameters]
+
+
+@pytest.mark.parametrize(("name", "flag"), FLAGGED)
+def test_flags_out_of_range(name, flag):
+    """The same error, with f2py's words; tbmv and the like take any trans."""
+    function, draw = getattr(scipy_blas, name), Draw(getattr(scipy_blas, name), zlib.crc32(name.encode()))
+    takes_any = flag == "trans" and function.generic.__name__ in ("_trsv", "_tbmv", "_tbsv", "_tpmv", "_tpsv")
+    for value in (-1, FLAGS[flag] + 1):
+        arguments = {**draw.arguments, flag: value}
+        if takes_any:
+            arguments["overwrite_x"] = 0
+            assert np.array_equal(function(**arguments), getattr(scipy.linalg.blas, name)(**arguments))
+            continue
+        with pytest.raises(_fblas.__fblas_error) as theirs:
+            getattr(scipy.linalg.blas, name)(**arguments)
+        with pytest.raises(scipy_blas.error) as ours:
+            function(**arguments)
+        assert str(ours.value).replace(" ", "") == str(theirs.value).replace(" ", "")
