@@ -86,6 +86,8 @@ class Function:
         return self._converted(name, value, float, "float")
 
     def _converted(self, name: str, value: Any, kind: type, wanted: str) -> Any:
+        if type(value) is kind:  # as most are
+            return value
         if value is None:
             value = self.__signature__.parameters[name].default
         try:
