@@ -12,7 +12,8 @@ END = "<!-- end of routines -->\n"
 
 TITLES = {"gpublas.level1": "Level 1: vectors", "gpublas.level2": "Level 2: a matrix and vectors",
           "gpublas.level3": "Level 3: matrices", "gpublas.extensions": "Extensions"}
-LEVEL_OF = {"structured": "gpublas.level3", "factorizations": "gpublas.extensions"}  # rooms whose name is not their level's
+# Rooms whose name is not their level's.
+LEVEL_OF = {"structured": "gpublas.level3", "factorizations": "gpublas.extensions"}
 DEVICES = "cpu, executor, cuda"
 
 
