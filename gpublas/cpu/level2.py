@@ -213,7 +213,7 @@ def _output(call: Call, y: Vector, conjugate: bool = False) -> Iterator[Vector]:
 
 def _blas_product(call, name, alpha, A, x, beta, y):
     """y = alpha A x + beta y by one of BLAS's products."""
-    if False:
+    if beta.is_zero:
         view(y)[...] = 0  # BLAS libraries differ in whether they read what they multiply by zero
     with _for_blas(call, A) as a:
         # The transpose of a Hermitian matrix, which is what rows in memory show, is its conjugate.
