@@ -8,6 +8,7 @@ import gpublas
 from gpublas.cuda.executor import ExecutorDevice
 from gpublas.cuda.matvec import DIAGONAL_THREADS, DIAGONALS
 from gpublas.precision import PRECISIONS
+from gpublas.testing.buffers import DeviceArray
 
 from .cases import CASES, flag_choices, scalar_choices
 from .test_devices import arguments_of, call
@@ -92,6 +93,21 @@ def test_bands_are_read_once(precision, order):
         inside = (2 * k + 1) * n - k * (k + 1)
         vectors = bytes_loaded(first, precision) / precision.dtype.itemsize - inside
         assert 0 <= vectors <= n // rows * ((2 * k + 1) // diagonals + 2) * (rows + diagonals)
+
+
+@by_prefix
+@pytest.mark.parametrize("name", ["gemv", "symv", "gbmv"])
+def test_a_zero_alpha_on_the_device_ends_the_launch(precision, name):
+    """Its threads read alpha and nothing else."""
+    n = 200
+    A, x = (DeviceArray(np.ones(shape, precision.dtype)) for shape in ((n, n), n))
+    zero = DeviceArray(np.array(0, precision.dtype))
+    head = {"gemv": ("N",), "symv": ("U",), "gbmv": ("N", n, n - 1, 0)}[name]
+    first, _ = counted(lambda: getattr(gpublas, name)(*head, zero, A, x))
+    parts = 2 if precision.is_complex else 1
+    threads = first.instructions["ret"]
+    assert sum(count for opcode, count in first.instructions.items() if opcode.startswith("ld.global")
+               ) == parts * threads
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
