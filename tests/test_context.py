@@ -113,6 +113,13 @@ def test_what_is_missing_is_named(monkeypatch, missing, reason):
         driver.why_unusable.cache_clear()
 
 
+def test_an_executor_without_a_compiler_says_what_to_install(monkeypatch):
+    find = driver.importlib.util.find_spec
+    monkeypatch.setattr(driver.importlib.util, "find_spec", lambda name: None if name == "numba_cuda" else find(name))
+    with pytest.raises(gpublas.DeviceError, match="device 'executor' cannot be used: numba-cuda is not installed; pip"):
+        ExecutorDevice()
+
+
 class TestWorkspacePool:
     def test_memory_is_used_again(self):
         device = ExecutorDevice()

@@ -36,18 +36,27 @@ def why_unusable() -> str | None:
     """Why no CUDA device can be used here, or None when one can. Imports CUDA packages only if a driver is there."""
     if not any(_loads(name) for name in _DRIVER_LIBRARIES):
         return "no NVIDIA driver (libcuda) on this machine"
-    for package, module in (("cuda-core", "cuda.core"), ("numba-cuda", "numba_cuda")):
-        try:
-            found = importlib.util.find_spec(module)
-        except ModuleNotFoundError:
-            found = None
-        if found is None:
-            return f'{package} is not installed; pip install "gpublas[cuda13]" adds it'
+    missing = _missing("cuda-core", "cuda.core") or why_no_compiler()
+    if missing:
+        return missing
     try:
         count = device_count()
     except Exception as error:  # whatever the driver raises is the reason, not a fault of the caller
         return f"the NVIDIA driver does not answer: {error}"
     return None if count else "the NVIDIA driver finds no device"
+
+
+def why_no_compiler() -> str | None:
+    """Why GPU kernels cannot be compiled here, or None when they can. Imports nothing."""
+    return _missing("numba-cuda", "numba_cuda")
+
+
+def _missing(package: str, module: str) -> str | None:
+    try:
+        found = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        found = None
+    return None if found else f'{package} is not installed; pip install "gpublas[cuda13]" adds it'
 
 
 def _loads(library: str) -> bool:

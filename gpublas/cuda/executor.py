@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..context import HostBuffer
+from ..errors import DeviceError
+from . import driver
 
 _GUARD = 256  # bytes on either side of workspace that no range covers: a kernel that strays there faults
 
@@ -18,7 +20,8 @@ class ExecutorDevice:
     step between synchronisations, "forward", "reverse" or "random" (with seed). counters: keep what each launch
     counted in `counts`, a list of (kernel name, Counters). staged: copy NumPy arrays to memory of the device's own,
     as a GPU must, instead of reading them in place. poison: fill workspace with NaN patterns before each use.
-    capability: for which GPU kernels are compiled.
+    capability: for which GPU kernels are compiled. Raises DeviceError, with the command that helps, where no compiler
+    of GPU kernels is installed.
     """
 
     kind = name = place = "executor"
@@ -26,6 +29,9 @@ class ExecutorDevice:
 
     def __init__(self, *, checked: bool = True, order: str = "forward", seed: int = 0, counters: bool = False,
                  staged: bool = False, poison: bool = True, capability: tuple = (8, 0), workers: int | None = None):
+        reason = driver.why_no_compiler()
+        if reason:
+            raise DeviceError(f"device 'executor' cannot be used: {reason}")
         self.checked, self.order, self.seed = checked, order, seed
         self.counters, self.poison, self.capability, self.workers = counters, poison, capability, workers
         self.reads_host_memory = not staged
