@@ -32,10 +32,12 @@ class Scalar(NamedTuple):
     """alpha or beta: a value on the host, or where on the device it will be when the kernel runs.
 
     value: Python number in the routine's precision; 1 when it is on the device. argument: the 0-d device array.
+    position: which of the routine's arguments it is, counted from 1; 0 for a constant; None where it is made of them.
     """
 
     value: complex | float
     argument: Argument | None = None
+    position: int | None = None
 
     @property
     def is_zero(self) -> bool:
@@ -45,6 +47,9 @@ class Scalar(NamedTuple):
     @property
     def pointer(self) -> int:
         return self.argument.array.pointer if self.argument else 0
+
+
+ONE, ZERO, MINUS_ONE = Scalar(1.0, None, 0), Scalar(0.0, None, 0), Scalar(-1.0, None, 0)
 
 
 def flag(routine: str, position: int, name: str, value: Any, kind: type[_F]) -> _F:
@@ -107,11 +112,11 @@ _EXACT = 2**53  # integers up to here are floating-point numbers
 def scalar(routine: str, position: int, name: str, value: Any, wanted: Precision) -> Scalar:
     """A number of the routine's precision: Python or NumPy scalar, 0-d host array, or 0-d device array."""
     if type(value) is float or (type(value) is int and -_EXACT <= value <= _EXACT):  # the common case, made short
-        return Scalar(value) if wanted.real.itemsize == 8 else Scalar(float(wanted.real.type(value)))
+        return Scalar(value if wanted.real.itemsize == 8 else float(wanted.real.type(value)), None, position)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, (numbers.Number, np.generic)):
-        return Scalar(_number(routine, position, name, value, wanted))
+        return Scalar(_number(routine, position, name, value, wanted), None, position)
     found = describe(value)
     if found is None or found.ndim != 0:
         raise ArgumentError(routine, position, name, "an array with axes" if found else type(value).__name__,
@@ -119,8 +124,8 @@ def scalar(routine: str, position: int, name: str, value: Any, wanted: Precision
     argument = Argument(position, name, found, value)
     dtype(routine, argument, wanted.dtype)
     if found.place == "host":
-        return Scalar(_number(routine, position, name, found.ndarray[()], wanted))
-    return Scalar(1.0, argument)
+        return Scalar(_number(routine, position, name, found.ndarray[()], wanted), None, position)
+    return Scalar(1.0, argument, position)
 
 
 def number(routine: str, position: int, name: str, value: Any, wanted: Precision) -> Any:

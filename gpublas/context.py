@@ -16,6 +16,7 @@ from . import arrays
 from .arrays import HOST, Array
 from .checks import Argument
 from .errors import ArgumentError, DeviceError, OutOfMemoryError
+from .precision import Routine
 
 log = logging.getLogger("gpublas")
 PRECISION_MODES = ("ieee",)
@@ -138,7 +139,9 @@ class Context:
         self.device = _device(device) if device is None or isinstance(device, str) else device
         self.stream = stream
         self.precision = precision
+        self.on_host = self.device.kind == "cpu"  # whether the CPU device serves NumPy arrays
         self.pool = WorkspacePool()
+        self.repeats: dict[tuple, Any] = {}  # what calls came down to: see repeats.py
 
     def __repr__(self) -> str:
         return f"Context(device={self.device.name!r}, precision={self.precision!r})"
@@ -194,7 +197,7 @@ def _automatic_device():
 _default: Context | None = None
 _default_lock = threading.Lock()
 _current: ContextVar[Context | None] = ContextVar("gpublas.context", default=None)
-
+chosen = _current.get  # what `use` chose in this thread or task, None where nothing was
 
 def current() -> Context:
     """The context of this thread or task: what `use` chose here, else the process's default."""
@@ -239,14 +242,18 @@ class Call:
 
     Entering checks what concerns several arguments (places, outputs against inputs) and brings NumPy arrays to the
     device where it cannot read host memory; leaving brings outputs back. `call["x"]` is the Array of argument x.
+    memory: address and length of what launches may touch, for devices that want to know (`keeps_ranges`). recorder:
+    what listens to the plans that are run (see repeats.py). plans_run: how many were.
     """
 
-    def __init__(self, routine: str, reads: Mapping[str, Argument], outputs: Mapping[str, Argument],
+    def __init__(self, routine: str | Routine, reads: Mapping[str, Argument], outputs: Mapping[str, Argument],
                  updates: frozenset[str] = frozenset()):
-        self.routine = routine
+        self.routine = _name(routine)
+        self.recorder = routine.recorder if isinstance(routine, Routine) else None
         self.reads, self.outputs, self.updates = reads, outputs, updates
         self.context = current()
         self.memory: list[tuple[int, int]] = []
+        self.plans_run = 0
         self._arrays: dict[str, Array] = {}
         self._staged: list[tuple[Array, Array]] = []
 
@@ -284,6 +291,7 @@ class Call:
 
     def launch(self, kernel: Any, grid: int | tuple[int, ...], *arguments: Any) -> None:
         """Launch a kernel with one value for each of its parameters; grid: blocks along x, or (x, y, z)."""
+        self.plans_run += 1
         extent = (grid,) if isinstance(grid, int) else grid
         x, y, z = (*extent, 1, 1)[:3]
         if x and y and z:
@@ -322,7 +330,7 @@ class Call:
     def _stream_handle(self, everything):
         for argument in everything.values():
             if argument.array.place != HOST:
-                handle = arrays.current_stream(argument.array.owner)
+                handle = arrays.current_stream(argument.array.owner, argument.array.stream)
                 if handle is not None:
                     return handle
         return self.context.stream
@@ -404,13 +412,18 @@ def _overlaps(reads: Mapping[str, Argument], outputs: Mapping[str, Argument]) ->
         reaching.append((high, name))
 
 
+def _name(routine: str | Routine) -> str:
+    return routine.name if isinstance(routine, Routine) else routine
+
+
 _NOTHING: dict[str, Argument] = {}
 
 
-def call(routine: str, reads: Mapping[str, Any], writes: Mapping[str, Any] | None = None,
+def call(routine: str | Routine, reads: Mapping[str, Any], writes: Mapping[str, Any] | None = None,
          updates: Mapping[str, Any] | None = None) -> Call:
     """A Call: reads are inputs, writes are outputs whose old contents do not matter, updates are read and written.
 
+    routine: the Routine of a public function; of one that has none, its name.
     Values are checked Arguments, or arrays that are described here.
     """
     def described(group: Mapping[str, Any] | None) -> Mapping[str, Argument]:
@@ -431,5 +444,5 @@ def _described(routine, name, value):
     if found is None:
         from .errors import DTypeError
 
-        raise DTypeError(routine, None, name, type(value).__name__, "an array")
+        raise DTypeError(_name(routine), None, name, type(value).__name__, "an array")
     return Argument(None, name, found, value)

@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import arrays, backend, checks
-from .checks import Argument, Scalar
+from .checks import ZERO, Argument, Scalar
 from .context import call
 from .errors import ArgumentError
 from .flags import Diag, Op, Side, UpLo
 from .level3 import _arguments, _inner, _operands, _output, _under
 from .operands import Batch, Matrix, Stack, Stored, Triangular, Vector
 from .precision import C as _C
-from .precision import D, Precision, Routine, S, Z, typed
+from .precision import D, Precision, Routine, S, Z
+from .typed import typed
 
 
 def _geam(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, beta: Any, B: Any, C: Any = None) -> Any:
@@ -39,7 +40,7 @@ def _geam(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, beta: Any, B: A
     if _under(op_b, b.array.shape) != (m, n):
         raise ArgumentError(this.name, 6, "B", f"shape {b.array.shape} with opB={op_b}",
                             f"op(B) of shape {(m, n)}, as op(A) has")
-    c = _output(this, 7, C, (m, n), "as op(A)", _NOTHING, a)
+    c = _output(this, 7, C, (m, n), "as op(A)", ZERO, a)
     reads = _arguments({"A": a, "B": b, "alpha": scale_a, "beta": scale_b})
     with call(this.name, reads, writes={"C": c}) as run:
         if m and n:
@@ -48,7 +49,6 @@ def _geam(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, beta: Any, B: A
     return c.given
 
 
-_NOTHING = Scalar(0.0)  # the beta of an output whose old values do not matter
 
 
 def _dgmm(this: Routine, side: Any, A: Any, x: Any, C: Any = None) -> Any:
@@ -73,7 +73,7 @@ def _dgmm(this: Routine, side: Any, A: Any, x: Any, C: Any = None) -> Any:
     m, n = a.array.shape
     checks.shape(this.name, vector, (m,) if which is Side.L else (n,), "the rows of A" if which is Side.L
                  else "the columns of A")
-    c = _output(this, 4, C, (m, n), "as A", _NOTHING, a)
+    c = _output(this, 4, C, (m, n), "as A", ZERO, a)
     with call(this.name, {"A": a, "x": vector}, writes={"C": c}) as run:
         scale = Vector.of(run["x"])
         along = (scale.stride, 0) if which is Side.L else (0, scale.stride)
@@ -144,7 +144,7 @@ def _tpttr(this: Routine, uplo: Any, AP: Any, A: Any = None) -> Any:
         if n:
             source, target = Stored.packed(run["AP"], n, lower), Stored.full(run["A"])
             if fresh:
-                backend.of(run).combine(run, _NOTHING, target, _NOTHING, target, target)
+                backend.of(run).combine(run, ZERO, target, ZERO, target, target)
             backend.of(run).assign(run, source, target.triangle(lower))
     return A
 

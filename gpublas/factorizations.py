@@ -13,7 +13,8 @@ from .errors import ArgumentError
 from .flags import Op
 from .operands import Stack
 from .precision import C as _C
-from .precision import D, Precision, Routine, S, Z, typed
+from .precision import D, Precision, Routine, S, Z
+from .typed import typed
 
 
 def _stack(this: Routine, position: int, name: str, value: Any) -> tuple[Argument, Precision]:

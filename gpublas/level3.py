@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import arrays, backend, checks
+from . import arrays, backend, checks, everyday
 from .checks import Argument, Scalar
 from .context import Call, call
 from .errors import ArgumentError
 from .flags import Op
 from .operands import Matrix
 from .precision import C as _C
-from .precision import D, Precision, Routine, S, Z, typed
+from .precision import D, Precision, Routine, S, Z
+from .typed import typed
 
 
 def _gemm(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: Any = 0,
@@ -83,7 +84,7 @@ def _output(this: Routine, position: int, C: Any, shape: tuple[int, int], why: s
 def _product(this: Routine, reads: dict[str, Argument | Scalar], c: Argument, overwrites: bool) -> Call:
     """The call of a product into C; scalars among the reads count where they are on the device."""
     group = {"C": c}
-    return call(this.name, _arguments(reads), writes=group if overwrites else None,
+    return call(this, _arguments(reads), writes=group if overwrites else None,
                 updates=None if overwrites else group)
 
 
@@ -110,8 +111,8 @@ def gemm_bound(run: Call, alpha: Scalar | complex, A: Matrix, B: Matrix, beta: S
     backend.of(run).gemm(run, alpha, A, B, beta, C)
 
 
-gemm = typed(_gemm, None)
-sgemm = typed(_gemm, S)
-dgemm = typed(_gemm, D)
-cgemm = typed(_gemm, _C)
-zgemm = typed(_gemm, Z)
+gemm = typed(_gemm, None, everyday=everyday.gemm)
+sgemm = typed(_gemm, S, everyday=everyday.gemm)
+dgemm = typed(_gemm, D, everyday=everyday.gemm)
+cgemm = typed(_gemm, _C, everyday=everyday.gemm)
+zgemm = typed(_gemm, Z, everyday=everyday.gemm)

@@ -1,11 +1,9 @@
-"""The four precisions of BLAS, and how a generic routine gets its typed names."""
+"""The four precisions of BLAS, and which of them a routine's name says."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,42 +48,9 @@ BY_DTYPE = {precision.dtype: precision for precision in PRECISIONS}
 class Routine(NamedTuple):
     """A public routine as its generic function sees it: the name users call, and the precision that name says.
 
-    precision is None for a name that picks it by the dtype of its first array.
+    precision is None for a name that picks it by the dtype of its first array. recorder: see repeats.py.
     """
 
     name: str
     precision: Precision | None
-
-
-def typed(generic: Callable, precision: Precision | None, name: str | None = None) -> Callable:
-    """The routine for one precision: `generic` with its first parameter, a Routine, bound and dropped.
-
-    The name, signature and docstring are those a user looks up: `typed(_gemm, S)` is `sgemm(opA, ...)`. With None,
-    the routine picks the precision by the dtype of its first array: `typed(_gemm, None)` is `gemm(opA, ...)`.
-    name: where BLAS's name is not the prefix before the generic one: `typed(_nrm2, C, "scnrm2")`.
-    In the docstring, {name}, {p}, {dtype}, {real}, {example} and {example_complex} stand for what differs.
-    """
-    prefix = precision.prefix if precision else ""
-    generic_name = generic.__name__.strip("_")
-    routine = Routine(name or prefix + generic_name, precision)
-
-    def bound(*args, **kwargs):
-        return generic(routine, *args, **kwargs)
-
-    signature = inspect.signature(generic)
-    bound.__name__ = bound.__qualname__ = routine.name
-    bound.__module__ = generic.__module__
-    bound.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[parameter.replace(annotation=parameter.empty)
-                    for parameter in list(signature.parameters.values())[1:]], return_annotation=signature.empty)
-    bound.routine, bound.generic_name = routine, generic_name  # type: ignore[attr-defined]
-    words = {"{name}": f"gpublas.{routine.name}", "{p}": prefix or "?",
-             "{dtype}": precision.dtype.name if precision else "one of the four element types",
-             "{real}": precision.real.name if precision else "the element type's real type",
-             "{example}": f"np.{precision.dtype.name if precision else 'float64'}",
-             "{example_complex}": f"np.{precision.dtype.name if precision else 'complex128'}"}
-    text = generic.__doc__ or ""
-    for word, value in words.items():
-        text = text.replace(word, value)
-    bound.__doc__ = text
-    return bound
+    recorder: Any = None

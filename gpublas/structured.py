@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import backend, checks
+from . import backend, checks, everyday
 from .checks import Argument, Scalar
 from .context import Call, call
 from .errors import ArgumentError
@@ -12,7 +12,8 @@ from .flags import Diag, Op, Side, UpLo
 from .level3 import _arguments, _inner, _operands, _output, _product, _under
 from .operands import Matrix, Symmetric, Triangle, Triangular
 from .precision import C as _C
-from .precision import D, Precision, Routine, S, Z, typed
+from .precision import D, Precision, Routine, S, Z
+from .typed import typed
 
 
 def _square(this: Routine, argument: Argument, extent: int | None = None, why: str = "") -> int:
@@ -100,7 +101,7 @@ def _rank_update(this: Routine, uplo: Any, op: Any, alpha: Any, A: Any, B: Any, 
         reads["B"] = b
     hermitian = hermitian and kind.is_complex
     part = Triangle(triangle is UpLo.L, real_diagonal=hermitian)
-    with call(this.name, _arguments(reads), updates={"C": c}) as run:
+    with call(this, _arguments(reads), updates={"C": c}) as run:
         left, out = Matrix.of(run["A"]).under(operation), Matrix.of(run["C"])
         device = backend.of(run)
         if n == 0:
@@ -138,7 +139,7 @@ def _clear(this: Routine, c: Argument) -> None:
     """Fill a new output with zeros, by a product of nothing."""
     from .level3 import gemm_bound
 
-    with call(this.name, {}, writes={"C": c}) as run:
+    with call(this, {}, writes={"C": c}) as run:
         out = Matrix.of(run["C"])
         gemm_bound(run, 0, out._replace(columns=0), out._replace(rows=0), 0, out)
 
@@ -251,7 +252,7 @@ def _gemmtr(this: Routine, uplo: Any, opA: Any, opB: Any, alpha: Any, A: Any, B:
     if m != n:
         raise ArgumentError(this.name, 6, "B", f"op(B) with {n} columns", f"{m}, as op(A) has rows: C is square")
     c = _output_square(this, 8, C, n, scale_b, a)
-    with call(this.name, _arguments({"A": a, "B": b, "alpha": scale_a, "beta": scale_b}), updates={"C": c}) as run:
+    with call(this, _arguments({"A": a, "B": b, "alpha": scale_a, "beta": scale_b}), updates={"C": c}) as run:
         if n:
             backend.of(run).gemmtr(run, scale_a, Matrix.of(run["A"]).under(op_a), Matrix.of(run["B"]).under(op_b),
                                    scale_b, Matrix.of(run["C"]), Triangle(triangle is UpLo.L))
@@ -267,7 +268,7 @@ def _triangular(this: Routine, side: Any, uplo: Any, op: Any, diag: Any, alpha: 
     scale = checks.scalar(this.name, 5, "alpha", alpha, kind)
     m, n = b.array.shape
     _square(this, a, m if which is Side.L else n, f"B has shape {b.array.shape}, side={which}")
-    started = call(this.name, _arguments({"A": a, "alpha": scale}), updates={"B": b})
+    started = call(this, _arguments({"A": a, "alpha": scale}), updates={"B": b})
     return started, which, (triangle, operation, diagonal), scale
 
 
@@ -353,9 +354,9 @@ strmm = typed(_trmm, S)
 dtrmm = typed(_trmm, D)
 ctrmm = typed(_trmm, _C)
 ztrmm = typed(_trmm, Z)
-trsm = typed(_trsm, None)
-strsm = typed(_trsm, S)
-dtrsm = typed(_trsm, D)
+trsm = typed(_trsm, None, everyday=everyday.trsm)
+strsm = typed(_trsm, S, everyday=everyday.trsm)
+dtrsm = typed(_trsm, D, everyday=everyday.trsm)
 ctrsm = typed(_trsm, _C)
 ztrsm = typed(_trsm, Z)
 hemm = typed(_hemm, None)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import HOST, Array
-from ..checks import Scalar
+from ..checks import ONE, ZERO, Scalar
 from ..context import Call
 from ..operands import Matrix, Stored, Vector
 from . import reference
@@ -22,8 +22,6 @@ from .level1 import view
 from .level3 import _ordinary, quotient
 from .matrices import is_blas
 from .reference import INT_MAX, integer
-
-_ONE, _ZERO = Scalar(1.0), Scalar(0.0)
 
 
 def gemv(call: Call, alpha: Scalar, A: Stored, x: Vector, beta: Scalar, y: Vector) -> None:
@@ -51,10 +49,10 @@ def symv(call: Call, alpha: Scalar, A: Stored, hermitian: bool, x: Vector, beta:
 
 def trmv(call: Call, A: Stored, lower: bool, unit: bool, x: Vector) -> None:
     """x = A x, for a triangular A."""
-    if _fits(A) and _plain(_ONE, x, A):
+    if _fits(A) and _plain(ONE, x, A):
         _blas_triangular(call, {"full": "trmv", "band": "tbmv", "packed": "tpmv"}[A.storage], A, lower, unit, x)
     else:
-        _by_columns(call, _ONE, A.without_diagonal(lower) if unit else A, x, _ZERO, x, unit=unit)
+        _by_columns(call, ONE, A.without_diagonal(lower) if unit else A, x, ZERO, x, unit=unit)
 
 
 def trsv(call: Call, A: Stored, lower: bool, unit: bool, x: Vector) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import Scalar
+from ..checks import ONE, Scalar
 from ..context import Call
 from ..errors import UnsupportedError
 from ..operands import ALONE, Batch, Matrix, Symmetric, Triangle, Triangular
@@ -17,7 +17,6 @@ from . import reference
 from .matrices import as_op, block, column_major_copy, column_major_output, is_blas, values, view, with_op
 from .reference import INT_MAX
 
-_ONE = Scalar(1.0)
 _BLOCK = 64  # rows of a diagonal block that is computed whole, or by substitution
 
 
@@ -85,7 +84,7 @@ def _gemm_in_halves(call, alpha, A, B, beta, C):
             _gemm(call, alpha, A, block(B, range(k), columns), beta, block(C, range(m), columns))
     else:
         for number, depth in enumerate(_halves(k)):
-            _gemm(call, alpha, block(A, range(m), depth), block(B, depth, range(n)), _ONE if number else beta, C)
+            _gemm(call, alpha, block(A, range(m), depth), block(B, depth, range(n)), ONE if number else beta, C)
 
 
 def _halves(extent: int) -> tuple[range, range]:
@@ -151,7 +150,7 @@ def syr2k(call: Call, alpha: Scalar, A: Matrix, B: Matrix, beta: Scalar, C: Matr
     left, right = (B.adjoint, A.adjoint) if hermitian else (B.transposed, A.transposed)
     second = Scalar(alpha.value.conjugate()) if hermitian else alpha
     gemmtr(call, alpha, A, left, beta, C, triangle)
-    gemmtr(call, second, B, right, _ONE, C, triangle)
+    gemmtr(call, second, B, right, ONE, C, triangle)
 
 
 def _conjugate_if(condition: bool, matrix: Matrix) -> Matrix:
@@ -254,10 +253,10 @@ def _divide_triangle(call, solve, alpha, A, B):
     if solve:
         _divide_triangle(call, True, alpha, corners[0], top)
         _gemm(call, Scalar(-1.0), beside, top, alpha, bottom)
-        _divide_triangle(call, True, _ONE, corners[1], bottom)
+        _divide_triangle(call, True, ONE, corners[1], bottom)
     else:
         _divide_triangle(call, False, alpha, corners[1], bottom)
-        _gemm(call, alpha, beside, top, _ONE, bottom)
+        _gemm(call, alpha, beside, top, ONE, bottom)
         _divide_triangle(call, False, alpha, corners[0], top)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-from ..checks import Scalar
+from ..checks import ONE, ZERO, Scalar
 from ..context import Call
 from ..operands import Stored
 from ..precision import Precision
@@ -14,7 +14,6 @@ from .compile import build
 from .plan import Launch, Plan
 
 _PLANS = 4096  # remembered; a plan is a few hundred bytes
-_ONE, _ZERO = Scalar(1.0), Scalar(0.0)
 
 
 class _Layout(NamedTuple):
@@ -58,12 +57,12 @@ def combine(call: Call, alpha: Scalar, A: Stored, beta: Scalar, B: Stored, C: St
 def assign(call: Call, A: Stored, C: Stored) -> None:
     """C = A on the elements that are there in both."""
     both = C._replace(below=min(A.below, C.below), above=min(A.above, C.above))
-    _run(call, False, _ONE, A, _ZERO, A._replace(column_bend=0), both)
+    _run(call, False, ONE, A, ZERO, A._replace(column_bend=0), both)
 
 
 def multiply(call: Call, A: Stored, B: Stored, C: Stored) -> None:
     """C = A * B, element by element."""
-    _run(call, True, _ONE, A, _ZERO, B, C)
+    _run(call, True, ONE, A, ZERO, B, C)
 
 
 def _run(call, product, alpha, A, beta, B, C):

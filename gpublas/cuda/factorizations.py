@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from ..checks import Scalar
+from ..checks import ONE
 from ..context import Call
 from ..flags import Op
 from ..operands import Batch, Matrix, Stack, Triangular
 from .compile import build
 from .level3 import trsm
-
-_ONE = Scalar(1.0)
 
 
 def getrf(call: Call, A: Stack, pivots: int, info: int, source: Stack | None = None) -> None:
@@ -32,7 +30,7 @@ def getrs(call: Call, op: Op, A: Stack, pivots: int, B: Stack, identity: bool = 
     lower, upper = Triangular(A.matrix, True, True), Triangular(A.matrix, False, False)
     batch = Batch(A.products, A.step, B.step)
     for triangle in (lower, upper) if op is Op.N else (upper, lower):
-        trsm(call, _ONE, triangle.under(op), B.matrix, batch)
+        trsm(call, ONE, triangle.under(op), B.matrix, batch)
     if op is not Op.N:
         _exchange(call, pivots, B, backwards=True, identity=False)
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..checks import Scalar
+from ..checks import ONE, ZERO, Scalar
 from ..context import Call
 from ..operands import Vector, VectorProblem
-from . import scalars
 from .compile import build
 from .plan import At, Launch, Plan
 
@@ -22,12 +21,11 @@ _MOST_PARTIALS = 1024  # blocks of a reduction, whose sums the second launch add
 _TURNS = 4  # accesses of a thread in a reduction before a second block is worth its while
 _VECTOR_BYTES = 16
 _SWAP, _PLANE, _MODIFIED = 0, 1, 2  # modes of the kernel "rotate"
-_ONE, _ZERO = Scalar(1.0), Scalar(0.0)
 
 
 def axpy(call: Call, alpha: Scalar, x: Vector, y: Vector) -> None:
     """y = alpha x + y."""
-    axpby(call, alpha, x, _ONE, y)
+    axpby(call, alpha, x, ONE, y)
 
 
 def axpby(call: Call, alpha: Scalar, x: Vector, beta: Scalar, y: Vector) -> None:
@@ -37,18 +35,18 @@ def axpby(call: Call, alpha: Scalar, x: Vector, beta: Scalar, y: Vector) -> None
 
 def scal(call: Call, alpha: Scalar, x: Vector, real: bool) -> None:
     """x = alpha x, also when alpha is zero; real: alpha is a real number."""
-    _combine(call, _ZERO, x, alpha, x, multiplies=True, halves=real)
+    _combine(call, ZERO, x, alpha, x, multiplies=True, halves=real)
 
 
 def copy(call: Call, x: Vector, y: Vector) -> None:
     """y = x."""
-    _combine(call, _ONE, x, _ZERO, y, halves=True)
+    _combine(call, ONE, x, ZERO, y, halves=True)
 
 
 def _combine(call, alpha, x, beta, y, multiplies=False, halves=False):
     x, y = _forwards(x, y)
     plan = plan_elementwise(call.device.capability, VectorProblem.of(x, y, halves), "axpby", int(multiplies))
-    plan.run(call, {"x": x.pointer, "y": y.pointer, **scalars.values(alpha, beta)})
+    plan.serve(call, {"x": x.pointer, "y": y.pointer}, alpha, beta)
 
 
 def swap(call: Call, x: Vector, y: Vector) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from ..checks import Scalar
+from ..checks import ONE, ZERO, Scalar
 from ..context import Call
 from ..operands import Stored, Vector
 from . import scalars
@@ -18,7 +18,6 @@ _DIAGONALS = 32  # least number in a chunk of a band
 _SPLIT_FROM = 8  # sums of an element from which on several threads share them
 _SPLITS = 8
 _WINDOW = 256  # rows that one launch of the substitution kernel solves, or any number with no more diagonals
-_ONE, _ZERO, _MINUS_ONE = Scalar(1.0), Scalar(0.0), Scalar(-1.0)
 _SUBTRACT = (0, 0, 0, -1, 0, 1, 0)  # alpha = -1, beta = 1
 
 
@@ -36,13 +35,13 @@ def symv(call: Call, alpha: Scalar, A: Stored, hermitian: bool, x: Vector, beta:
 def trmv(call: Call, A: Stored, lower: bool, unit: bool, x: Vector) -> None:
     """x = A x, for a triangular A."""
     A = A.without_diagonal(lower) if unit else A
-    _multiply(call, _ONE, A, "unit" if unit else "", x, _ZERO, x)
+    _multiply(call, ONE, A, "unit" if unit else "", x, ZERO, x)
 
 
 def _multiply(call, alpha, A, kind, x, beta, y):
     known = "zero" if alpha.is_zero else "device" if alpha.argument else "value"
     plan = plan_matvec(call.device.capability, A._replace(pointer=0), kind, x.stride, y.stride, known)
-    plan.run(call, {"A": A.pointer, "x": x.pointer, "y": y.pointer, **scalars.values(alpha, beta)})
+    plan.serve(call, {"A": A.pointer, "x": x.pointer, "y": y.pointer}, alpha, beta)
 
 
 @functools.lru_cache(_PLANS)
@@ -141,7 +140,7 @@ def _diagonal_launches(capability, A, kind, a, x, x_step, gate):
 def trsv(call: Call, A: Stored, lower: bool, unit: bool, x: Vector) -> None:
     """x = inv(A) x, for a triangular A."""
     plan = plan_solve(call.device.capability, A._replace(pointer=0), lower, unit, x.stride)
-    plan.run(call, {"A": A.pointer, "x": x.pointer})
+    plan.serve(call, {"A": A.pointer, "x": x.pointer})
 
 
 @functools.lru_cache(_PLANS)
@@ -202,7 +201,7 @@ def syr(call: Call, alpha: Scalar, x: Vector, y: Vector | None, hermitian: bool,
 
 def _update(call, alpha, x, y, signs, A, both, hermitian, conjugate_alpha):
     plan = plan_update(call.device.capability, A._replace(pointer=0), x.stride, y.stride, both, hermitian, signs)
-    plan.run(call, {"A": A.pointer, "x": x.pointer, "y": y.pointer, **scalars.values(alpha, _ZERO, conjugate_alpha)})
+    plan.serve(call, {"A": A.pointer, "x": x.pointer, "y": y.pointer}, alpha, ZERO, conjugate_alpha)
 
 
 @functools.lru_cache(_PLANS)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import Scalar
+from ..checks import ONE, Scalar
 from ..context import Call
 from ..operands import ALONE, Batch, GemmProblem, Matrix, Symmetric, Triangle, Triangular, TriangularProblem
 from . import scalars
@@ -25,8 +25,8 @@ def gemm(call: Call, alpha: Scalar, A: Matrix | Symmetric, B: Matrix, beta: Scal
          batch: Batch = ALONE, triangle: Triangle | None = None, conjugate_alpha: bool = False) -> None:
     """C = alpha A B + beta C, for one product or a batch of them, on all of C or on one triangle."""
     plan = plan_gemm(call.device.capability, GemmProblem.of(A, B, C, batch, triangle))
-    plan.run(call, {"A": (A.matrix if isinstance(A, Symmetric) else A).pointer, "B": B.pointer, "C": C.pointer,
-                    **scalars.values(alpha, beta, conjugate_alpha)})
+    pointers = {"A": (A.matrix if isinstance(A, Symmetric) else A).pointer, "B": B.pointer, "C": C.pointer}
+    plan.serve(call, pointers, alpha, beta, conjugate_alpha)
 
 
 symm = gemm
@@ -47,7 +47,7 @@ def syr2k(call: Call, alpha: Scalar, A: Matrix, B: Matrix, beta: Scalar, C: Matr
     """C = alpha A B^T + alpha B A^T + beta C (adjoints, and the second alpha conjugate, if hermitian)."""
     left, right = (B.adjoint, A.adjoint) if hermitian else (B.transposed, A.transposed)
     gemm(call, alpha, A, left, beta, C, triangle=triangle)
-    gemm(call, alpha, B, right, Scalar(1.0), C, triangle=triangle, conjugate_alpha=hermitian)
+    gemm(call, alpha, B, right, ONE, C, triangle=triangle, conjugate_alpha=hermitian)
 
 
 def trmm(call: Call, alpha: Scalar, A: Triangular, B: Matrix, batch: Batch = ALONE) -> None:
@@ -98,7 +98,7 @@ def _tables(call: Call, group: list[tuple[Matrix, ...]]) -> Iterator[tuple[list[
 def _triangular(call, solve, alpha, A, B, batch):
     kind = "zero" if alpha.is_zero else "device" if alpha.argument else "value"
     plan = plan_triangular(call.device.capability, TriangularProblem.of(solve, kind, A, B, batch))
-    plan.run(call, {"A": A.matrix.pointer, "B": B.pointer, **scalars.values(alpha, Scalar(0.0))})
+    plan.serve(call, {"A": A.matrix.pointer, "B": B.pointer}, alpha)
 
 
 @functools.lru_cache(_PLANS)

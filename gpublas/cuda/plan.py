@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..checks import ZERO, Scalar
+from . import scalars
 from .compile import Kernel
 
 
@@ -51,8 +53,20 @@ class Plan(NamedTuple):
     launches: tuple[Launch, ...]
     workspace_bytes: int = 0
 
+    def serve(self, run: Any, pointers: dict[str, int], alpha: Scalar = ZERO, beta: Scalar = ZERO,
+              conjugate_alpha: bool = False) -> None:
+        """Launch everything, as all that a call comes to: it depends on nothing but these addresses and scalars.
+
+        So a later call of the same form needs only this again (see repeats.py).
+        """
+        given = scalars.values(alpha, beta, conjugate_alpha)
+        self.run(run, {**pointers, **given})
+        if run.recorder is not None:
+            run.recorder.serve(run, self, pointers, given, alpha, beta)
+
     def run(self, call: Any, values: dict[str, Any]) -> None:
         """Launch everything for one call; values: by name, addresses and scalars."""
+        call.plans_run += 1
         if self.workspace_bytes:
             with call.workspace(self.workspace_bytes) as address:
                 for launch in self.launches:

@@ -54,12 +54,12 @@ def reduced(this: Routine, reads: dict[str, Argument], result: np.dtype, empty: 
     Its result is a NumPy scalar; or `out`, an array without axes in which it is stored, and then nothing waits for it.
     """
     if out is None:
-        with call(this.name, reads) as run:
+        with call(this, reads) as run:
             if reads["x"].array.size == 0:
                 return result.type(empty)
             return compute(backend.of(run), run, None)
     target = checks.array(this.name, None, "out", out, 0)
     checks.dtype(this.name, target, result)
-    with call(this.name, reads, writes={"out": target}) as run:
+    with call(this, reads, writes={"out": target}) as run:
         compute(backend.of(run), run, run["out"])
     return out

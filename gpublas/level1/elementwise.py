@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import backend, checks
+from .. import backend, checks, everyday
 from ..checks import Scalar
 from ..context import call
 from ..precision import C as _C
-from ..precision import D, Routine, S, Z, typed
+from ..precision import D, Routine, S, Z
+from ..typed import typed
 from .common import on_device, one, real, two, vectors
 
 
@@ -31,7 +32,7 @@ def _axpy(this: Routine, alpha: Any, x: Any, y: Any) -> Any:
     """
     first, second, kind = two(this, 2, x, 3, y)
     scale = checks.scalar(this.name, 1, "alpha", alpha, kind)
-    with call(this.name, {"x": first, **on_device(alpha=scale)}, updates={"y": second}) as run:
+    with call(this, {"x": first, **on_device(alpha=scale)}, updates={"y": second}) as run:
         if first.array.size and not scale.is_zero:
             a, b = vectors(run, "x", "y")
             backend.of(run).axpy(run, scale, a, b)
@@ -60,7 +61,7 @@ def _axpby(this: Routine, alpha: Any, x: Any, beta: Any, y: Any) -> Any:
     scale_x = checks.scalar(this.name, 1, "alpha", alpha, kind)
     scale_y = checks.scalar(this.name, 3, "beta", beta, kind)
     group, overwrites = {"y": second}, scale_y.is_zero
-    with call(this.name, {"x": first, **on_device(alpha=scale_x, beta=scale_y)}, writes=group if overwrites else None,
+    with call(this, {"x": first, **on_device(alpha=scale_x, beta=scale_y)}, writes=group if overwrites else None,
               updates=None if overwrites else group) as run:
         if first.array.size:
             a, b = vectors(run, "x", "y")
@@ -107,7 +108,7 @@ def _scal_real(this: Routine, alpha: Any, x: Any) -> Any:
 def _scaled(this: Routine, alpha: Any, x: Any, real_scalar: bool) -> Any:
     found, kind = one(this, 2, x)
     scale = checks.scalar(this.name, 1, "alpha", alpha, real(kind) if real_scalar else kind)
-    with call(this.name, on_device(alpha=scale), updates={"x": found}) as run:
+    with call(this, on_device(alpha=scale), updates={"x": found}) as run:
         if found.array.size and not _is_one(scale):
             backend.of(run).scal(run, scale, *vectors(run, "x"), real=real_scalar or not kind.is_complex)
     return x
@@ -133,7 +134,7 @@ def _copy(this: Routine, x: Any, y: Any) -> Any:
     [3.0, 2.0, 1.0]
     """
     first, second, _ = two(this, 1, x, 2, y)
-    with call(this.name, {"x": first}, writes={"y": second}) as run:
+    with call(this, {"x": first}, writes={"y": second}) as run:
         if first.array.size:
             backend.of(run).copy(run, *vectors(run, "x", "y"))
     return y
@@ -154,17 +155,17 @@ def _swap(this: Routine, x: Any, y: Any) -> tuple[Any, Any]:
     ([3.0, 4.0], [1.0, 2.0])
     """
     first, second, _ = two(this, 1, x, 2, y)
-    with call(this.name, {}, updates={"x": first, "y": second}) as run:
+    with call(this, {}, updates={"x": first, "y": second}) as run:
         if first.array.size:
             backend.of(run).swap(run, *vectors(run, "x", "y"))
     return x, y
 
 
-axpy = typed(_axpy, None)
-saxpy = typed(_axpy, S)
-daxpy = typed(_axpy, D)
-caxpy = typed(_axpy, _C)
-zaxpy = typed(_axpy, Z)
+axpy = typed(_axpy, None, everyday=everyday.axpy)
+saxpy = typed(_axpy, S, everyday=everyday.axpy)
+daxpy = typed(_axpy, D, everyday=everyday.axpy)
+caxpy = typed(_axpy, _C, everyday=everyday.axpy)
+zaxpy = typed(_axpy, Z, everyday=everyday.axpy)
 
 axpby = typed(_axpby, None)
 saxpby = typed(_axpby, S)
@@ -172,9 +173,9 @@ daxpby = typed(_axpby, D)
 caxpby = typed(_axpby, _C)
 zaxpby = typed(_axpby, Z)
 
-scal = typed(_scal, None)
-sscal = typed(_scal, S)
-dscal = typed(_scal, D)
+scal = typed(_scal, None, everyday=everyday.scal)
+sscal = typed(_scal, S, everyday=everyday.scal)
+dscal = typed(_scal, D, everyday=everyday.scal)
 cscal = typed(_scal, _C)
 zscal = typed(_scal, Z)
 csscal = typed(_scal_real, _C, "csscal")

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
+from .. import checks, everyday
 from ..errors import DTypeError
 from ..precision import C as _C
-from ..precision import D, Routine, S, Z, typed
+from ..precision import D, Routine, S, Z
+from ..typed import typed
 from .common import one, reduced, two, vectors
 
 _INDEX = np.dtype(np.int64)
@@ -221,21 +222,24 @@ def _extreme(this, x, sign, out):
                    lambda device, run, target: device.iamax(run, *vectors(run, "x"), sign, target))
 
 
-dot = typed(_dot, None)
+_everyday_dot, _everyday_dotu = everyday.dot("dot", D), everyday.dot("dotu", Z)
+_everyday_dotc = everyday.dot("dotc", Z)
+
+dot = typed(_dot, None, everyday=_everyday_dot)
 sdot = typed(_dot, S)
-ddot = typed(_dot, D)
-dotu = typed(_dotu, None)
+ddot = typed(_dot, D, everyday=_everyday_dot)
+dotu = typed(_dotu, None, everyday=_everyday_dotu)
 cdotu = typed(_dotu, _C)
-zdotu = typed(_dotu, Z)
-dotc = typed(_dotc, None)
+zdotu = typed(_dotu, Z, everyday=_everyday_dotu)
+dotc = typed(_dotc, None, everyday=_everyday_dotc)
 cdotc = typed(_dotc, _C)
-zdotc = typed(_dotc, Z)
+zdotc = typed(_dotc, Z, everyday=_everyday_dotc)
 dsdot = typed(_dsdot, S, "dsdot")
 sdsdot = typed(_sdsdot, S, "sdsdot")
 
-nrm2 = typed(_nrm2, None)
+nrm2 = typed(_nrm2, None, everyday=everyday.nrm2)
 snrm2 = typed(_nrm2, S)
-dnrm2 = typed(_nrm2, D)
+dnrm2 = typed(_nrm2, D, everyday=everyday.nrm2)
 scnrm2 = typed(_nrm2, _C, "scnrm2")
 dznrm2 = typed(_nrm2, Z, "dznrm2")
 

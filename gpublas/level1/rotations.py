@@ -15,9 +15,10 @@ from .. import arrays, backend, checks
 from ..checks import Argument
 from ..context import call
 from ..errors import ArgumentError, DTypeError
-from ..precision import BY_DTYPE, Precision, Routine, S, Z, typed
+from ..precision import BY_DTYPE, Precision, Routine, S, Z
 from ..precision import C as _C
 from ..precision import D as _D
+from ..typed import typed
 from .common import on_device, real, two, vectors
 
 

@@ -75,7 +75,7 @@ def result(this: Routine, position: int, y: Any, length: int, why: str, beta: Sc
 def product(this: Routine, a: Argument, x: Argument, alpha: Scalar, beta: Scalar, y: Argument) -> Call:
     """The call of a product into y."""
     reads = {a.name: a, "x": x, **on_device(alpha=alpha, beta=beta)}
-    return call(this.name, reads, writes={"y": y} if beta.is_zero else None,
+    return call(this, reads, writes={"y": y} if beta.is_zero else None,
                 updates=None if beta.is_zero else {"y": y})
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import backend, checks
+from .. import backend, checks, everyday
 from ..flags import Op, UpLo
 from ..operands import Stored, Vector
 from ..precision import C as _C
-from ..precision import D, Routine, S, Z, typed
+from ..precision import D, Routine, S, Z
+from ..typed import typed
 from .common import BAND, FULL, PACKED, matrix, order_of, product, result, triangle, typed_vector, vector
 
 
@@ -209,7 +210,7 @@ def _hbmv(this: Routine, uplo: Any, alpha: Any, AB: Any, x: Any, beta: Any = 0, 
 
 
 def _spmv(this: Routine, uplo: Any, alpha: Any, AP: Any, x: Any, beta: Any = 0, y: Any = None) -> Any:
-    """y = alpha A x + beta y with a symmetric A in packed storage ({p}spmv of reference BLAS). Returns y.
+    """y = alpha A x + beta y with a symmetric A in packed storage ({p}spmv of BLAS; LAPACK if complex). Returns y.
 
     uplo: "U" or "L", the triangle that AP holds column by column. AP: 1-D array of {dtype} with n (n + 1) / 2
         elements, read only; any stride.
@@ -256,11 +257,11 @@ def _hpmv(this: Routine, uplo: Any, alpha: Any, AP: Any, x: Any, beta: Any = 0, 
     return _symmetric(this, PACKED, True, uplo, alpha, AP, x, beta, y)
 
 
-gemv = typed(_gemv, None)
-sgemv = typed(_gemv, S)
-dgemv = typed(_gemv, D)
-cgemv = typed(_gemv, _C)
-zgemv = typed(_gemv, Z)
+gemv = typed(_gemv, None, everyday=everyday.gemv)
+sgemv = typed(_gemv, S, everyday=everyday.gemv)
+dgemv = typed(_gemv, D, everyday=everyday.gemv)
+cgemv = typed(_gemv, _C, everyday=everyday.gemv)
+zgemv = typed(_gemv, Z, everyday=everyday.gemv)
 
 gbmv = typed(_gbmv, None)
 sgbmv = typed(_gbmv, S)
@@ -289,6 +290,8 @@ zhbmv = typed(_hbmv, Z)
 spmv = typed(_spmv, None)
 sspmv = typed(_spmv, S)
 dspmv = typed(_spmv, D)
+cspmv = typed(_spmv, _C)
+zspmv = typed(_spmv, Z)
 
 hpmv = typed(_hpmv, None)
 chpmv = typed(_hpmv, _C)

@@ -9,7 +9,8 @@ from ..context import call
 from ..flags import Diag, Op, UpLo
 from ..operands import Vector
 from ..precision import C as _C
-from ..precision import D, Routine, S, Z, typed
+from ..precision import D, Routine, S, Z
+from ..typed import typed
 from .common import BAND, FULL, PACKED, matrix, order_of, triangle, typed_vector
 
 
@@ -22,7 +23,7 @@ def _triangular(this: Routine, storage: str, solve: bool, uplo: Any, op: Any, di
     b = typed_vector(this, 5, "x", x, kind)
     n = order_of(this, a, b.array.shape[0])
     checks.shape(this.name, b, (n,), f"the order of {storage}")
-    with call(this.name, {storage: a}, updates={"x": b}) as run:
+    with call(this, {storage: a}, updates={"x": b}) as run:
         if n:
             device = backend.of(run)
             compute = device.trsv if solve else device.trmv

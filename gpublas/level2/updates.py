@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import backend, checks
+from .. import backend, checks, everyday
 from ..context import call
 from ..errors import DTypeError
 from ..flags import UpLo
 from ..operands import Stored, Vector
 from ..precision import C as _C
-from ..precision import D, Routine, S, Z, typed
+from ..precision import D, Routine, S, Z
+from ..typed import typed
 from .common import FULL, PACKED, matrix, on_device, order_of, real, triangle, typed_vector, vector
 
 
@@ -21,7 +22,7 @@ def _rank_one(this: Routine, alpha: Any, x: Any, y: Any, A: Any, conjugate: bool
     m, n = a.array.shape
     b = vector(this, 2, "x", x, kind, m, "rows of A")
     c = vector(this, 3, "y", y, kind, n, "columns of A")
-    with call(this.name, {"x": b, "y": c, **on_device(alpha=scale)}, updates={"A": a}) as run:
+    with call(this, {"x": b, "y": c, **on_device(alpha=scale)}, updates={"A": a}) as run:
         if m and n and not scale.is_zero:
             backend.of(run).ger(run, scale, Vector.of(run["x"]), Vector.of(run["y"]),
                                      conjugate and kind.is_complex, Stored.full(run["A"]))
@@ -107,7 +108,7 @@ def _symmetric(this: Routine, storage: str, hermitian: bool, uplo: Any, alpha: A
     if both:
         reads["y"] = vector(this, 4, "y", y, kind, n, f"the order of {storage}")
     hermitian = hermitian and kind.is_complex
-    with call(this.name, reads, updates={storage: a}) as run:
+    with call(this, reads, updates={storage: a}) as run:
         if n and not (scale.is_zero and not hermitian):
             backend.of(run).syr(run, scale, Vector.of(run["x"]), Vector.of(run["y"]) if both else None,
                                         hermitian, triangle(storage, run[storage], n, which))
@@ -157,7 +158,7 @@ def _her(this: Routine, uplo: Any, alpha: Any, x: Any, A: Any) -> Any:
 
 
 def _spr(this: Routine, uplo: Any, alpha: Any, x: Any, AP: Any) -> Any:
-    """A = A + alpha x x^T for a symmetric A in packed storage, in place ({p}spr of reference BLAS). Returns AP.
+    """A = A + alpha x x^T for a symmetric A in packed storage, in place ({p}spr of BLAS and LAPACK). Returns AP.
 
     uplo: "U" or "L", the triangle that AP holds column by column.
     alpha: number, or a 0-d device array, which the kernel reads without synchronising the host.
@@ -292,17 +293,19 @@ def _hpr2(this: Routine, uplo: Any, alpha: Any, x: Any, y: Any, AP: Any) -> Any:
     return _symmetric(this, PACKED, True, uplo, alpha, x, y, AP, True)
 
 
-ger = typed(_ger, None)
-sger = typed(_ger, S)
-dger = typed(_ger, D)
+_everyday_ger, _everyday_geru, _everyday_gerc = (everyday.ger(name) for name in ("ger", "geru", "gerc"))
 
-geru = typed(_geru, None)
-cgeru = typed(_geru, _C)
-zgeru = typed(_geru, Z)
+ger = typed(_ger, None, everyday=_everyday_ger)
+sger = typed(_ger, S, everyday=_everyday_ger)
+dger = typed(_ger, D, everyday=_everyday_ger)
 
-gerc = typed(_gerc, None)
-cgerc = typed(_gerc, _C)
-zgerc = typed(_gerc, Z)
+geru = typed(_geru, None, everyday=_everyday_geru)
+cgeru = typed(_geru, _C, everyday=_everyday_geru)
+zgeru = typed(_geru, Z, everyday=_everyday_geru)
+
+gerc = typed(_gerc, None, everyday=_everyday_gerc)
+cgerc = typed(_gerc, _C, everyday=_everyday_gerc)
+zgerc = typed(_gerc, Z, everyday=_everyday_gerc)
 
 syr = typed(_syr, None)
 ssyr = typed(_syr, S)
@@ -317,6 +320,8 @@ zher = typed(_her, Z)
 spr = typed(_spr, None)
 sspr = typed(_spr, S)
 dspr = typed(_spr, D)
+cspr = typed(_spr, _C)
+zspr = typed(_spr, Z)
 
 hpr = typed(_hpr, None)
 chpr = typed(_hpr, _C)
