@@ -103,3 +103,186 @@ def matrix_at(base, product, step, tables, size):
     if tables:
         return pointer_to(base, int64)[product] + step * size
     return base + product * step * size
+
+
+_LETTERS = {"r": (ir.IntType(32), types.int32), "l": (ir.IntType(64), types.int64), "f": (ir.FloatType(), types.float32),
+            "d": (ir.DoubleType(), types.float64), "h": (ir.IntType(16), types.uint16)}
+
+
+def _inline(builder, text, results, operands, constraints, orders_memory):
+    """Inline PTX: `results` is an LLVM type; orders_memory: it must not move, nor memory accesses across it."""
+    kind = ir.FunctionType(results, [operand.type for operand in operands])
+    if orders_memory:
+        constraints += ",~{memory}" if constraints else "~{memory}"
+    return builder.call(ir.InlineAsm(kind, text, constraints, side_effect=orders_memory), operands)
+
+
+@functools.cache
+def instruction(text: str, result: str, *operands: str, orders_memory: bool = False):
+    """An intrinsic that is one PTX instruction (or a few): result and operands are constraint letters.
+
+    Letters: r l 32 and 64-bit integers, f d floats, h 16 bits; "" for no result. $0 is the result, then the operands.
+    """
+    returned, returned_kind = _LETTERS[result] if result else (ir.VoidType(), types.void)
+    constraints = ",".join(([f"={result}"] if result else []) + list(operands))
+
+    def signature_of(*arguments):
+        def generate(context, builder, signature, values):
+            value = _inline(builder, text, returned, values, constraints, orders_memory)
+            return value if result else context.get_dummy_value()
+
+        return returned_kind(*(_LETTERS[letter][1] for letter in operands)), generate
+
+    # Numba counts an intrinsic's parameters.
+    return intrinsic([lambda typing: signature_of(), lambda typing, a: signature_of(a),
+                      lambda typing, a, b: signature_of(a, b),
+                      lambda typing, a, b, c: signature_of(a, b, c)][len(operands)])
+
+
+# Asynchronous copies of 16 bytes from global (64-bit address) to shared memory (32-bit address); the third operand is
+# how many of them are read, the others become zero. PTX ISA, "cp.async".
+copy_async = instruction("cp.async.cg.shared.global.L2::128B [$0], [$1], 16, $2;", "", "r", "l", "r",
+                         orders_memory=True)
+commit_copies = instruction("cp.async.commit_group;", "", orders_memory=True)
+
+
+def wait_copies(pending: int):
+    """An intrinsic that waits until no more than `pending` groups of copies are on their way."""
+    return instruction(f"cp.async.wait_group {pending};", "", orders_memory=True)
+
+
+@intrinsic
+def shared_address(typing_context, array):
+    """The 32-bit address of a shared array in the window of shared memory."""
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
+        return builder.ptrtoint(builder.addrspacecast(data, data.type.pointee.as_pointer(SHARED)), _LANE)
+
+    return types.int32(array), generate
+
+
+@intrinsic
+def shared_pointer(typing_context, address, element):
+    """The CPointer of `element` (a type) at a 32-bit address in shared memory."""
+    kind = types.CPointer(element.dtype)
+
+    def generate(context, builder, signature, arguments):
+        value = context.get_data_type(element.dtype)
+        return builder.addrspacecast(builder.inttoptr(arguments[0], value.as_pointer(SHARED)), value.as_pointer())
+
+    return kind(address, element), generate
+
+
+@functools.cache
+def zeros(count: int, kind):
+    """An intrinsic that gives a tuple of `count` zeros of a Numba type."""
+    @intrinsic
+    def make(typing_context):
+        def generate(context, builder, signature, arguments):
+            return context.make_tuple(builder, signature.return_type, [context.get_constant(kind, 0)] * count)
+
+        return types.UniTuple(kind, count)(), generate
+
+    return make
+
+
+@functools.cache
+def load_fragments(count: int, transposed: bool, apart: int, flip: int, shift: int):
+    """`load(start, places)`: `count` ldmatrix, each of four 8x8 matrices of 16 bits, as a tuple of 4 * count registers.
+
+    start: 32-bit address of a tile; places: a tuple of this lane's bytes from there, one for each, or one for all, which
+    are then `apart` bytes from each other. flip is XORed into the address, then shift is added. PTX ISA, "ldmatrix".
+    """
+    @intrinsic
+    def load(typing_context, start, places):
+        def generate(context, builder, signature, arguments):
+            found = []
+            for number in range(count):
+                alone = places.count == 1
+                place = builder.extract_value(arguments[1], 0 if alone else number)
+                address = builder.xor(builder.add(arguments[0], place), _LANE(flip))
+                beyond = shift + (number * apart if alone else 0)
+                text = (f"ldmatrix.sync.aligned.m8n8.x4{'.trans' if transposed else ''}.shared.b16 {{$0,$1,$2,$3}}, "
+                        f"[$4+{beyond}];")
+                four = _inline(builder, text, ir.LiteralStructType([_LANE] * 4), [address], "=r,=r,=r,=r,r", True)
+                found += [builder.extract_value(four, part) for part in range(4)]
+            return context.make_tuple(builder, signature.return_type, found)
+
+        return types.UniTuple(types.int32, 4 * count)(start, places), generate
+
+    return load
+
+
+@functools.cache
+def multiply_fragments(rows: int, columns: int, shape: str, sums):
+    """`multiply(sums, a, b)`: mma.sync of `rows` fragments of A (4 registers each) with `columns` of B (2 each).
+
+    sums: a tuple of rows * columns * 4 values of the Numba type `sums`, fragment after fragment, row by row.
+    shape: of the instruction and its types, as PTX writes them. PTX ISA, "mma".
+    """
+    text = f"mma.sync.aligned.{shape} {{$0,$1,$2,$3}}, {{$8,$9,$10,$11}}, {{$12,$13}}, {{$4,$5,$6,$7}};"
+    letter = "f" if sums == types.float32 else "r"
+    constraints = ",".join([f"={letter}"] * 4 + list("0123") + ["r"] * 6)
+    all_sums = types.UniTuple(sums, rows * columns * 4)
+
+    @intrinsic
+    def multiply(typing_context, sums, a, b):
+        def generate(context, builder, signature, arguments):
+            total, left, right = (
+                [builder.extract_value(argument, number) for number in range(kind.count)]
+                for argument, kind in zip(arguments, signature.args, strict=True))
+            for i in range(rows):
+                # To and fro, so that each instruction shares an operand with the one before.
+                for j in range(columns) if i % 2 == 0 else reversed(range(columns)):
+                    at = (i * columns + j) * 4
+                    four = _inline(builder, text, ir.LiteralStructType([_LETTERS[letter][0]] * 4),
+                                   total[at:at + 4] + left[4 * i:4 * i + 4] + right[2 * j:2 * j + 2], constraints, False)
+                    total[at:at + 4] = [builder.extract_value(four, part) for part in range(4)]
+            return context.make_tuple(builder, signature.return_type, total)
+
+        return all_sums(all_sums, types.UniTuple(types.int32, 4 * rows),
+                        types.UniTuple(types.int32, 2 * columns)), generate
+
+    return multiply
+
+
+@functools.cache
+def each_register(text: str, count: int):
+    """`change(registers)`: one PTX instruction from register to register, for each of a tuple of `count`."""
+    @intrinsic
+    def change(typing_context, registers):
+        def generate(context, builder, signature, arguments):
+            changed = [_inline(builder, text, _LANE, [builder.extract_value(arguments[0], number)], "=r,r", False)
+                       for number in range(count)]
+            return context.make_tuple(builder, signature.return_type, changed)
+
+        kind = types.UniTuple(types.int32, count)
+        return kind(kind), generate
+
+    return change
+
+
+@functools.cache
+def store_fragments(rows: int, columns: int, pitch: int):
+    """`store(address, sums)`: the sums of multiply_fragments to shared memory, as a row-major tile of 32-bit elements.
+
+    address: 32-bit, of this lane's first element; pitch: elements from row to row.
+    """
+    @intrinsic
+    def store(typing_context, address, sums):
+        letter = "f" if sums.dtype == types.float32 else "r"
+
+        def generate(context, builder, signature, arguments):
+            for i in range(rows):
+                for half in range(2):
+                    for j in range(columns):
+                        at = ((i * 16 + half * 8) * pitch + j * 8) * 4
+                        first = (i * columns + j) * 4 + half * 2
+                        pair = [builder.extract_value(arguments[1], first + part) for part in range(2)]
+                        _inline(builder, f"st.shared.v2.b32 [$0+{at}], {{$1,$2}};", ir.VoidType(),
+                                [arguments[0], *pair], f"r,{letter},{letter}", True)
+            return context.get_dummy_value()
+
+        return types.void(address, sums), generate
+
+    return store

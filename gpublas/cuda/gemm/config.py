@@ -81,6 +81,85 @@ class SimtConfig:
         return None
 
 
+ROW_BYTES = 128  # of a slab in shared memory along k: eight chunks of 16, which XOR with the row permutes
+_DYNAMIC_SHARED_LIMIT = 227 * 1024  # sm_90; sm_80 has 163 KiB, see fits()
+_SHARED_LIMITS = {8: 163 * 1024}  # by major capability, where it is less
+ELEMENT_BYTES = {"f16": 2, "bf16": 2, "s8": 1, "tf32": 4, "tf32x3": 4}
+
+
+@dataclass(frozen=True)
+class MmaConfig:
+    """Tiles of the tensor-core kernel.
+
+    kind: of arithmetic, a key of ELEMENT_BYTES. block_rows x block_columns: tile of C that a thread block computes.
+    warp_rows x warp_columns: tile of C that a warp keeps in registers. stages: slabs of shared memory, of which all but
+    one are on their way. min_blocks: blocks that shall fit on a multiprocessor, which bounds registers.
+    """
+
+    kind: str
+    block_rows: int
+    block_columns: int
+    warp_rows: int
+    warp_columns: int
+    stages: int
+    min_blocks: int
+
+    @property
+    def element_bytes(self) -> int:
+        return ELEMENT_BYTES[self.kind]
+
+    @property
+    def block_depth(self) -> int:
+        """Steps along k of a slab: 128 bytes of them."""
+        return ROW_BYTES // self.element_bytes
+
+    @property
+    def threads(self) -> int:
+        return 32 * (self.block_rows // self.warp_rows) * (self.block_columns // self.warp_columns)
+
+    @property
+    def stage_bytes(self) -> int:
+        return (self.block_rows + self.block_columns) * ROW_BYTES
+
+    @property
+    def result_pitch(self) -> int:
+        """Elements from row to row of the tile of results in shared memory: against bank conflicts."""
+        return self.block_columns + 8
+
+    @property
+    def shared_bytes(self) -> int:
+        return max(self.stages * self.stage_bytes, self.block_rows * self.result_pitch * 4)
+
+    def fits(self, capability: tuple) -> str | None:
+        """Why the kernel cannot be made with these tiles for a compute capability, or None."""
+        if tuple(capability[:2]) < (8, 0):
+            return "asynchronous copies and these matrix instructions need compute capability 8.0"
+        limit = _SHARED_LIMITS.get(capability[0], _DYNAMIC_SHARED_LIMIT)
+        if capability[0] == 8 and capability[1] not in (0, 7):
+            limit = 99 * 1024
+        if self.shared_bytes > limit:
+            return f"{self.shared_bytes} bytes of shared memory, of {limit}"
+        if self.warp_rows % 16 or self.warp_columns % 16:
+            return "warp tiles must be multiples of 16 x 16"
+        if self.warp_rows // 16 not in (1, 2, 4) or self.warp_columns // 16 not in (1, 2, 4):
+            return "warp tiles must be 16, 32 or 64 each way"
+        if self.block_rows % self.warp_rows or self.block_columns % self.warp_columns:
+            return "block tiles must be multiples of the warp tile"
+        sums = self.warp_rows * self.warp_columns // 32
+        if sums > _REGISTERS - 64:
+            return f"{sums} registers of sums leave none for the rest"
+        if self.stages < 2:
+            return "at least two stages"
+        for extent in (self.block_rows, self.block_columns):
+            if extent * 8 % self.threads or (extent * self.element_bytes // 16) > self.threads:
+                return "threads must share each operand's tile evenly"
+        return None
+
+
+MMA_LARGE = {kind: MmaConfig(kind, 128, 128, 64, 32, 3, 1) for kind in ELEMENT_BYTES}
+MMA_SMALL = {kind: MmaConfig(kind, 64, 64, 32, 32, 3, 2) for kind in ELEMENT_BYTES}
+
+
 LARGE = {
     "s": SimtConfig("s", 128, 128, 8, 8, 8, 2),
     "d": SimtConfig("d", 64, 64, 8, 4, 4, 2),
