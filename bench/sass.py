@@ -87,12 +87,8 @@ def opcodes_and_loops(text: str, kernel: str) -> tuple[Counter[str], list[Loop]]
 
 
 def main_loop(loops: list[Loop]) -> Loop | None:
-    """The loop that does most of the work: of those with at least half of the most arithmetic, one that also brings new
-    operands from global memory where there is one (others are tails), and of these the one with most arithmetic for its
-    length."""
-    most = max((loop.arithmetic[1] for loop in loops), default=0)
-    if not most:
-        return None
-    busy = [loop for loop in loops if loop.arithmetic[1] * 2 >= most]
+    """The loop with most arithmetic, of those that also bring new operands from global memory where there are any: others
+    are tails."""
+    busy = [loop for loop in loops if loop.arithmetic[1]]
     fed = [loop for loop in busy if loop.count("LDG", "LDGSTS", "UTMALDG", "UBLKCP")]
-    return max(fed or busy, key=lambda loop: loop.arithmetic[1] / loop.length)
+    return max(fed or busy, key=lambda loop: loop.arithmetic[1], default=None)

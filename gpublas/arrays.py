@@ -163,7 +163,7 @@ def describe(obj: Any) -> Array | None:
         return Array(_address(obj), obj.shape, obj.strides, obj.dtype, obj.flags.writeable, HOST, obj)
     if isinstance(obj, (np.generic, np.ndarray)):
         return None
-    interface = getattr(obj, "__cuda_array_interface__", None)
+    interface = _interface_of(obj)
     if interface is not None:
         return _from_interface(obj, interface)
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
@@ -171,12 +171,19 @@ def describe(obj: Any) -> Array | None:
     return None
 
 
+def _interface_of(obj: Any) -> dict | None:
+    """The object's `__cuda_array_interface__`; None also for types that it has no name for, such as bfloat16."""
+    if str(getattr(obj, "dtype", "")) == "torch.bfloat16":
+        return None
+    return getattr(obj, "__cuda_array_interface__", None)
+
+
 def glance(obj: Any) -> tuple[int, tuple, int | None, Any] | None:
     """What `describe` would say of a device array, in less time: address, all the rest as a key, and stream, owner.
 
     Only of objects with `__cuda_array_interface__` and at least one axis; None for others.
     """
-    interface = getattr(obj, "__cuda_array_interface__", None)
+    interface = _interface_of(obj)
     if interface is None or not interface["shape"] or interface.get("mask") is not None:
         return None
     pointer, readonly = interface["data"]
@@ -242,6 +249,7 @@ class _DLVersioned(ctypes.Structure):
 
 
 _DL_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
+_DL_BFLOAT = 4
 _DL_CUDA, _DL_CUDA_MANAGED, _DL_HOST_KINDS = 2, 13, (1, 3)  # 3: pinned host memory
 _DL_READ_ONLY = 1
 
@@ -271,17 +279,31 @@ def _from_dlpack(obj: Any) -> Array | None:
         place = f"cuda:{number}"
     else:
         return None
-    code = _DL_KINDS.get(tensor.code)
-    if code is None or tensor.lanes != 1:
-        raise TypeError(f"DLPack element type (code {tensor.code}, {tensor.bits} bits, {tensor.lanes} lanes) "
-                        "is not supported")
-    dtype = np.dtype(f"{code}{tensor.bits // 8}" if code != "b" else np.bool_)
+    dtype = _dlpack_dtype(tensor.code, tensor.bits, tensor.lanes)
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     if tensor.strides:
         strides = tuple(tensor.strides[axis] * dtype.itemsize for axis in range(tensor.ndim))
     else:
         strides = _compact_strides(shape, dtype.itemsize)
     return Array((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, writeable, place, (obj, capsule))
+
+
+def _dlpack_dtype(code: int, bits: int, lanes: int) -> np.dtype:
+    kind = _DL_KINDS.get(code)
+    if lanes == 1 and code == _DL_BFLOAT and bits == 16:
+        return bfloat16()
+    if lanes != 1 or kind is None:
+        raise TypeError(f"DLPack element type (code {code}, {bits} bits, {lanes} lanes) is not supported")
+    return np.dtype(f"{kind}{bits // 8}" if kind != "b" else np.bool_)
+
+
+def bfloat16() -> np.dtype:
+    """NumPy's bfloat16, which the package ml_dtypes brings; TypeError says how to get it."""
+    try:
+        import ml_dtypes
+    except ImportError as error:
+        raise TypeError('bfloat16 arrays need ml_dtypes; pip install "gpublas[bfloat16]" adds it') from error
+    return np.dtype(ml_dtypes.bfloat16)
 
 
 def _library(obj: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import arrays, backend, checks, everyday
+from . import arrays, backend, checks, everyday, mixed
 from .checks import Argument, Scalar
 from .context import Call, call
 from .errors import ArgumentError
@@ -15,8 +15,8 @@ from .precision import D, Precision, Routine, S, Z
 from .typed import typed
 
 
-def _gemm(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: Any = 0,
-          C: Any = None) -> Any:
+def _gemm(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: Any = 0, C: Any = None, *,
+          compute: Any = None, epilogue: Any = None, bias: Any = None, aux: Any = None, out_dtype: Any = None) -> Any:
     """C = alpha op(A) op(B) + beta C, the general matrix product ({p}gemm of reference BLAS).
 
     opA, opB: "N" (as it is), "T" (transpose) or "C" (conjugate transpose), either case; for real matrices "C" is
@@ -26,6 +26,17 @@ def _gemm(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: A
         them. Not read (NaN there has no effect) when alpha == 0.
     C: (m, n) array of {dtype}, written in place and returned. Not read when beta == 0, in which case it may be
         omitted: a new column-major array of A's library is returned. With k == 0 the result is beta C.
+    compute: None or "ieee"; or for float32 matrices "tf32" (operands rounded to 11 bits, on tensor cores: relative
+        error 2**-11) or "tf32x3" (three such products, near float32's error; Inf gives NaN). The CPU is exact as ever.
+    epilogue: "relu", "gelu", "gelu_tanh" or "silu": C = activation(alpha op(A) op(B) + beta C + bias), in the same
+        kernel; or with a "d" before it the gradient: C = (alpha op(A) op(B) + beta C + bias) * activation'(aux).
+    bias: array of C's type that is added by the rules of broadcasting: (n,), (1, n) or (m, 1). aux: (m, n) array of
+        C's type; with an activation it is written: what went into the activation; a gradient reads that again.
+    out_dtype: type of a new C, where there is a choice.
+
+    The generic `gemm` also takes float16 and bfloat16 (sums in float32, C of the same type or float32) and int8 (exact
+    sums in int32, C int32, with integers alpha and beta, or float32), on tensor cores where there is a GPU; with these,
+    and with the keywords above, matrices are real and alpha and beta are numbers on the host.
 
     Arithmetic is IEEE in {dtype}; |computed - exact| <= c (k + 2) eps (|alpha| |A| |B| + |beta| |C|) with a small c.
     Raises ArgumentError (a ValueError) for a wrong flag, shape, place, a read-only or overlapping C, DTypeError for
@@ -38,7 +49,10 @@ def _gemm(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: A
     [[5.0, 11.0], [11.0, 25.0]]
     """
     op_a, op_b = checks.flag(this.name, 1, "opA", opA, Op), checks.flag(this.name, 2, "opB", opB, Op)
-    a, b, kind = _operands(this, 4, A, 5, B)
+    a = checks.array(this.name, 4, "A", A, 2)
+    if mixed.wanted(a, compute, epilogue, bias, aux, out_dtype):
+        return mixed.gemm(this, op_a, op_b, alpha, a, B, beta, C, compute, epilogue, bias, aux, out_dtype)
+    b, kind = _beside(this, a, 5, B)
     scale_a = checks.scalar(this.name, 3, "alpha", alpha, kind)
     scale_b = checks.scalar(this.name, 6, "beta", beta, kind)
     m, n, _ = _inner(this, op_a, a, op_b, b)
@@ -52,11 +66,16 @@ def _gemm(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: A
 def _operands(this: Routine, position_a: int, A: Any, position_b: int, B: Any) -> tuple[Argument, Argument, Precision]:
     """Two matrices of one element type, and the precision."""
     a = checks.array(this.name, position_a, "A", A, 2)
-    b = checks.array(this.name, position_b, "B", B, 2)
+    return (a, *_beside(this, a, position_b, B))
+
+
+def _beside(this: Routine, a: Argument, position: int, B: Any) -> tuple[Argument, Precision]:
+    """The second matrix, of the first one's element type, and the precision."""
+    b = checks.array(this.name, position, "B", B, 2)
     kind = checks.precision(this, a)
     checks.dtype(this.name, a, kind.dtype)
     checks.dtype(this.name, b, kind.dtype)
-    return a, b, kind
+    return b, kind
 
 
 def _inner(this: Routine, op_a: Op, a: Argument, op_b: Op, b: Argument) -> tuple[int, int, int]:

@@ -18,6 +18,7 @@ from .compile import build
 from .gemm.config import choose
 from .plan import At, Launch, Plan
 
+_NO_EPILOGUE = (0, 0, 0, 0, 0)  # bias, its step, aux, its steps
 _PLANS = 4096  # remembered of each kind; a plan is a few hundred bytes
 
 
@@ -111,14 +112,14 @@ def _gemm_launch(capability, problem: GemmProblem, a: Any, b: Any, c: Any, given
     from .gemm.simt import gemm_kernel
 
     config = choose(problem.precision, problem.m, problem.n, problem.batch.products)
-    kernel = build(gemm_kernel, problem.stored != 0, *dataclasses.astuple(config), capability=capability)
+    kernel = build(gemm_kernel, problem.stored != 0, (), *dataclasses.astuple(config), capability=capability)
     tiles = -(-problem.m // config.block_rows) * -(-problem.n // config.block_columns)
     batch, triangle = problem.batch, problem.triangle
     return Launch.of(
         kernel, tiles * batch.products, a, b, c, problem.m, problem.n, problem.k, *problem.strides,
         batch.a, batch.b, batch.c, batch.tables, problem.stored, problem.hermitian,
         0 if triangle is None else 1 if triangle.lower else -1, triangle is not None and triangle.real_diagonal,
-        *given, -1 if problem.conjugate_a else 1, -1 if problem.conjugate_b else 1)
+        *given, -1 if problem.conjugate_a else 1, -1 if problem.conjugate_b else 1, *_NO_EPILOGUE)
 
 
 @functools.lru_cache(_PLANS)

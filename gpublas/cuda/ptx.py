@@ -105,8 +105,9 @@ def matrix_at(base, product, step, tables, size):
     return base + product * step * size
 
 
-_LETTERS = {"r": (ir.IntType(32), types.int32), "l": (ir.IntType(64), types.int64), "f": (ir.FloatType(), types.float32),
-            "d": (ir.DoubleType(), types.float64), "h": (ir.IntType(16), types.uint16)}
+_LETTERS = {"r": (ir.IntType(32), types.int32), "l": (ir.IntType(64), types.int64),
+            "f": (ir.FloatType(), types.float32), "d": (ir.DoubleType(), types.float64),
+            "h": (ir.IntType(16), types.uint16)}
 
 
 def _inline(builder, text, results, operands, constraints, orders_memory):
@@ -190,7 +191,7 @@ def zeros(count: int, kind):
 def load_fragments(count: int, transposed: bool, apart: int, flip: int, shift: int):
     """`load(start, places)`: `count` ldmatrix, each of four 8x8 matrices of 16 bits, as a tuple of 4 * count registers.
 
-    start: 32-bit address of a tile; places: a tuple of this lane's bytes from there, one for each, or one for all, which
+    start: 32-bit address of a tile; places: a tuple of this lane's bytes from there, one for each, or one for all that
     are then `apart` bytes from each other. flip is XORed into the address, then shift is added. PTX ISA, "ldmatrix".
     """
     @intrinsic
@@ -235,8 +236,9 @@ def multiply_fragments(rows: int, columns: int, shape: str, sums):
                 # To and fro, so that each instruction shares an operand with the one before.
                 for j in range(columns) if i % 2 == 0 else reversed(range(columns)):
                     at = (i * columns + j) * 4
-                    four = _inline(builder, text, ir.LiteralStructType([_LETTERS[letter][0]] * 4),
-                                   total[at:at + 4] + left[4 * i:4 * i + 4] + right[2 * j:2 * j + 2], constraints, False)
+                    operands = total[at:at + 4] + left[4 * i:4 * i + 4] + right[2 * j:2 * j + 2]
+                    four = _inline(builder, text, ir.LiteralStructType([_LETTERS[letter][0]] * 4), operands,
+                                   constraints, False)
                     total[at:at + 4] = [builder.extract_value(four, part) for part in range(4)]
             return context.make_tuple(builder, signature.return_type, total)
 

@@ -156,8 +156,10 @@ class MmaConfig:
         return None
 
 
-MMA_LARGE = {kind: MmaConfig(kind, 128, 128, 64, 32, 3, 1) for kind in ELEMENT_BYTES}
-MMA_SMALL = {kind: MmaConfig(kind, 64, 64, 32, 32, 3, 2) for kind in ELEMENT_BYTES}
+# Tiles by kind, the largest first. tf32x3 holds every fragment twice, which leaves registers for smaller warp tiles.
+_TILES = ((128, 256, 64, 64, 3, 1), (128, 128, 64, 32, 3, 1), (64, 64, 32, 32, 3, 2))
+MMA_CONFIGS = {kind: tuple(MmaConfig(kind, *tiles) for tiles in (_TILES[1:] if kind == "tf32x3" else _TILES))
+               for kind in ELEMENT_BYTES}
 
 
 LARGE = {

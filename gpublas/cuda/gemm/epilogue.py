@@ -1,8 +1,9 @@
 """What a gemm kernel does with its sums before it stores them: scale, add C, bias, activation, gradients, rounding.
 
-One element at a time, in float32: x = alpha sum + beta C + bias; aux = x, if asked for; C = activation(x). A gradient
-multiplies instead: C = (alpha sum + beta C) activation'(aux). Formulas: D. Hendrycks, K. Gimpel, "Gaussian error linear
-units", arXiv 1606.08415 (gelu, and its tanh form); S. Elfwing et al., Neural Networks 107 (2018) (silu).
+One element at a time, in float32 (float64 where C is): x = alpha sum + beta C + bias; aux = x, if asked for;
+C = activation(x). A gradient multiplies instead: C = (alpha sum + beta C + bias) activation'(aux). Formulas:
+D. Hendrycks, K. Gimpel, "Gaussian error linear units", arXiv 1606.08415 (gelu, and its tanh form); S. Elfwing et al.,
+"Sigmoid-weighted linear units", Neural Networks 107 (2018) (silu).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from numba import cuda, float32, int32, uint16, uint32
+from numba import cuda, float32, float64, int32, uint16, uint32
 
 from ..ptx import instruction, pointer_to
 
@@ -21,9 +22,9 @@ device = cuda.jit(device=True)
 class Epilogue:
     """A key of the kernels.
 
-    out: type of C, "f16", "bf16", "f32" or "s32". activation: a key of ACTIVATIONS, "" for none. bias: "row" (one number
-    for each row of C), "column" or "". aux: "store" (what goes into the activation), "gradient" (what once went into
-    it), or "".
+    out: type of C, "f16", "bf16", "f32", "f64" or "s32". activation: see activation_functions; "" for none. bias:
+    "row" (a number for each row of C), "column" or "". aux: "store" (what goes into the activation), "gradient" (what
+    once went in), or "".
     """
 
     out: str
@@ -32,72 +33,53 @@ class Epilogue:
     aux: str = ""
 
 
+_WIDE = {"f32": float32, "f64": float64, "s32": int32}  # types of C that are numbers of a kernel as they are
 _half_to_float = instruction("cvt.f32.f16 $0, $1;", "f", "h")
 _float_to_half = instruction("cvt.rn.f16.f32 $0, $1;", "h", "f")
 _float_to_bfloat = instruction("cvt.rn.bf16.f32 $0, $1;", "h", "f")
 _as_float = instruction("mov.b32 $0, $1;", "f", "r")
 
-_ROOT_HALF, _ROOT_2_OVER_PI, _CUBIC = math.sqrt(0.5), math.sqrt(2 / math.pi), 0.044715
-_INVERSE_ROOT_2_PI = 1 / math.sqrt(2 * math.pi)
+def activation_functions(name: str, real):
+    """Device functions (activation, its derivative) of a Numba type's numbers; NaN stays NaN."""
+    zero, one, half = real(0), real(1), real(0.5)
+    root_half, root, cubic = real(math.sqrt(0.5)), real(math.sqrt(2 / math.pi)), real(0.044715)
+    normal = real(1 / math.sqrt(2 * math.pi))
+    return {
+        "": (device(lambda x: x), None),
+        "relu": (device(lambda x: zero if x < zero else x),
+                 device(lambda x: x if x != x else one if x > zero else zero)),
+        "gelu": (device(lambda x: half * x * (one + math.erf(x * root_half))),
+                 device(lambda x: half * (one + math.erf(x * root_half)) + x * normal * math.exp(-half * x * x))),
+        "gelu_tanh": (device(lambda x: half * x * (one + math.tanh(root * (x + cubic * x * x * x)))),
+                      _gelu_tanh_slope(real, root, cubic)),
+        "silu": (device(lambda x: x / (one + math.exp(-x))), _silu_slope(one)),
+    }[name]
 
 
-@device
-def _identity(x):
-    return x
+def _gelu_tanh_slope(real, root, cubic):
+    one, half, three = real(1), real(0.5), real(3)
+
+    @device
+    def slope(x):
+        t = math.tanh(root * (x + cubic * x * x * x))
+        return half * (one + t) + half * x * (one - t * t) * root * (one + three * cubic * x * x)
+
+    return slope
 
 
-@device
-def _relu(x):
-    return float32(0) if x < 0 else x  # NaN stays
+def _silu_slope(one):
+    @device
+    def slope(x):
+        s = one / (one + math.exp(-x))
+        return s * (one + x * (one - s))
 
-
-@device
-def _relu_slope(x):
-    return x if x != x else float32(1) if x > 0 else float32(0)
-
-
-@device
-def _gelu(x):
-    return float32(0.5) * x * (float32(1) + math.erf(x * float32(_ROOT_HALF)))
-
-
-@device
-def _gelu_slope(x):
-    return (float32(0.5) * (float32(1) + math.erf(x * float32(_ROOT_HALF)))
-            + x * float32(_INVERSE_ROOT_2_PI) * math.exp(float32(-0.5) * x * x))
-
-
-@device
-def _gelu_tanh(x):
-    return float32(0.5) * x * (float32(1) + math.tanh(float32(_ROOT_2_OVER_PI) * (x + float32(_CUBIC) * x * x * x)))
-
-
-@device
-def _gelu_tanh_slope(x):
-    t = math.tanh(float32(_ROOT_2_OVER_PI) * (x + float32(_CUBIC) * x * x * x))
-    inner = float32(_ROOT_2_OVER_PI) * (float32(1) + float32(3 * _CUBIC) * x * x)
-    return float32(0.5) * (float32(1) + t) + float32(0.5) * x * (float32(1) - t * t) * inner
-
-
-@device
-def _silu(x):
-    return x / (float32(1) + math.exp(-x))
-
-
-@device
-def _silu_slope(x):
-    s = float32(1) / (float32(1) + math.exp(-x))
-    return s * (float32(1) + x * (float32(1) - s))
-
-
-ACTIVATIONS = {"": (_identity, None), "relu": (_relu, _relu_slope), "gelu": (_gelu, _gelu_slope),
-               "gelu_tanh": (_gelu_tanh, _gelu_tanh_slope), "silu": (_silu, _silu_slope)}
+    return slope
 
 
 def element_access(kind: str):
-    """Device functions (load, store) of one element of a type at an address and an index, as float32 (int32 for s32)."""
-    if kind in ("f32", "s32"):
-        element = float32 if kind == "f32" else int32
+    """Device functions (load, store): one element of a type at an address and an index, as float32 (int32 for s32)."""
+    if kind in _WIDE:
+        element = _WIDE[kind]
 
         @device
         def load(address, at):
@@ -131,8 +113,9 @@ def finisher(kind: str, out: str, activation: str, bias: str, aux: str):
     finish(C, at, sum, i, j, bias, bias_step, aux, aux_at, alpha, beta): element (i, j) is C[at]; bias and aux are
     addresses; aux is of C's type and its element is aux[aux_at].
     """
-    load, store = element_access(out)
     if out == "s32":
+        load, store = element_access(out)
+
         @device
         def finish_integers(C, at, sum, i, j, bias_at, bias_step, aux_at, aux_place, alpha, beta):
             value = int32(alpha * int32(sum))
@@ -140,13 +123,27 @@ def finisher(kind: str, out: str, activation: str, bias: str, aux: str):
                 value = int32(value + int32(beta * load(C, at)))
             store(C, at, value)
         return finish_integers
-    function, slope = ACTIVATIONS[activation]
-    has_integers = kind == "s8"
+    finish_number = number_finisher(out, activation, bias, aux)
+    if kind == "s8":
+        @device
+        def finish(C, at, sum, i, j, bias_at, bias_step, aux_at, aux_place, alpha, beta):
+            finish_number(C, at, float32(int32(sum)), i, j, bias_at, bias_step, aux_at, aux_place, alpha, beta)
+    else:
+        @device
+        def finish(C, at, sum, i, j, bias_at, bias_step, aux_at, aux_place, alpha, beta):
+            finish_number(C, at, _as_float(sum), i, j, bias_at, bias_step, aux_at, aux_place, alpha, beta)
+    return finish
+
+
+def number_finisher(out: str, activation: str, bias: str, aux: str):
+    """Device function like `finisher`'s for a sum that is a number: float64 where C is, else float32."""
+    load, store = element_access(out)
+    function, slope = activation_functions(activation, float64 if out == "f64" else float32)
     by_row, by_column, stores_aux, is_gradient = bias == "row", bias == "column", aux == "store", aux == "gradient"
 
     @device
     def finish(C, at, sum, i, j, bias_at, bias_step, aux_at, aux_place, alpha, beta):
-        x = alpha * (float32(int32(sum)) if has_integers else _as_float(sum))
+        x = alpha * sum
         if beta != 0:
             x += beta * load(C, at)
         if by_row:

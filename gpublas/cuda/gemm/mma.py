@@ -32,7 +32,7 @@ from .epilogue import finisher
 device = cuda.jit(device=True)
 
 CHUNK = 16  # bytes of an asynchronous copy, and of a row of an 8x8 matrix
-ALONG_K, ACROSS, ANY = "k", "mn", "any"  # how an operand lies: contiguous along k, or across it, in whole chunks, or not
+ALONG_K, ACROSS, ANY = "k", "mn", "any"  # an operand is contiguous along k or across it, in whole chunks, or neither
 
 # Addresses; m, n, k; six strides; three steps of a batch, tables; bias and aux with their steps. Then two scalars.
 PARAMETERS = "lll" + "lll" + "llllll" + "llli" + "ll" + "lll"
@@ -153,20 +153,16 @@ def mma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSourc
             read = after
             left_over -= int32(1)
 
-        # 5. The sums go through shared memory, a row-major tile BM x BN of 32-bit numbers, so that threads can write C
-        #    in the order in which it lies.
+        # 5. The sums go through shared memory, a row-major tile BM x BN of 32-bit numbers, so that neighbours write
+        #    neighbours in a row of C.
         wait_all()
         cuda.syncthreads()
         keep(int32(base + ((warp_top + (lane >> 2)) * PITCH + warp_left + (lane & 3) * 2) * 4), sums)
         cuda.syncthreads()
         c = matrix_at(C, product, c_batch, tables, 1)
-        by_rows = abs(c_column) <= abs(c_row)
         at = t
         while at < BM * BN:
-            if by_rows:
-                i, j = int32(at // BN), int32(at % BN)
-            else:
-                i, j = int32(at % BM), int32(at // BM)
+            i, j = int32(at // BN), int32(at % BN)
             if i < rows and j < columns:
                 finish(c, (top + i) * c_row + (left + j) * c_column, shared[i * PITCH + j], top + i, left + j, bias,
                        bias_step, aux, (top + i) * aux_row + (left + j) * aux_column, alpha, beta)
@@ -180,8 +176,8 @@ def _fillers(lies, extent, config):
     """Device functions that bring one operand's tile of a slab to shared memory: of a whole slab, of the rest of k, and
     what each thread works out once for them.
 
-    extent: rows of A's tile or columns of B's. A tile that lies along k has `extent` rows of 128 bytes along k; one that
-    lies across has a row of extent elements for each step along k. state(t, place_stride, depth_stride, inside): inside
+    extent: rows of A's tile or columns of B's. A tile that lies along k has `extent` rows of 128 bytes; one that lies
+    across has a row of extent elements for each step along k. state(t, place_stride, depth_stride, inside): inside
     is how many rows or columns there are. fill(slot, corner, state, place_stride, depth_stride, depth): to the shared
     address slot, from the address of the operand's first element that this slab takes, depth steps along k.
     """
@@ -199,7 +195,7 @@ def _row_filler(extent, config):
     LANES, PER_CHUNK = ROW_BYTES // CHUNK, CHUNK // SIZE
     STEP, COUNT = T // LANES, extent * LANES // T
     offsets = _tuple_maker(COUNT, device(lambda given, number: int32(
-        (min(given[0] + number * STEP, given[2] - 1) * given[1] + given[3]))))
+        min(given[0] + number * STEP, given[2] - 1) * given[1] + given[3])))
 
     @device
     def state(t, place_stride, depth_stride, inside):
@@ -209,7 +205,7 @@ def _row_filler(extent, config):
 
     @device
     def fill(slot, corner, state, place_stride, depth_stride, depth):
-        there, place, chunk = state
+        there, place, _ = state
         for i in range(COUNT):
             copy_async(int32(slot + place + i * STEP * ROW_BYTES), corner + there[i], int32(CHUNK))
 

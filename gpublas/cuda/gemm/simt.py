@@ -13,14 +13,18 @@ from ..compile import KernelSource
 from ..ptx import GLOBAL, SHARED, matrix_at, pointer_to, vector_load, vector_store
 from ..scalars import ALPHA_CONJUGATE, ALPHA_REAL, ALPHA_THERE, BETA_REAL, BETA_THERE, gate_reader, scalar_reader
 from .config import WARP_COLUMNS, WARP_ROWS, SimtConfig
+from .epilogue import number_finisher
 
 device = cuda.jit(device=True)
 
 PARAMETERS = "lll" + "lll" + "llllll" + "llli" + "iiii" + "pp" + "i"  # then four scalars, two signs of the real type
 
 
-def gemm_kernel(structured: bool, *tiles) -> KernelSource:
-    """The kernel for the fields of a SimtConfig; structured: A is symmetric or Hermitian, one triangle of it stored.
+def gemm_kernel(structured: bool, epilogue: tuple, *tiles) -> KernelSource:
+    """The kernel for the fields of a SimtConfig.
+
+    structured: A is symmetric or Hermitian, one triangle of it stored. epilogue: the fields of an Epilogue, or () for
+    alpha and beta alone.
 
     Kernel arguments:
     A, B, C: addresses of A (m x k), B (k x n), C (m x n), or of tables of such addresses. m, n, k.
@@ -32,6 +36,7 @@ def gemm_kernel(structured: bool, *tiles) -> KernelSource:
     C's diagonal are set to zero.
     alpha_at, beta_at: where alpha and beta are on the device; scalars: a mask, see scalars.py.
     alpha_real ... beta_imag: their values otherwise. a_sign, b_sign: +1 or -1, times the imaginary parts of A, B.
+    bias, bias_step, aux, aux_row, aux_column: see epilogue.py; steps in elements.
     """
     config = SimtConfig(*tiles)
     real = float32 if config.precision in "sc" else float64
@@ -54,7 +59,7 @@ def gemm_kernel(structured: bool, *tiles) -> KernelSource:
     fetch_a = _structured_fetcher(LOADS_A, parts, zero) if structured else _fetcher(LOADS_A, parts, zero)
     fetch_b = _fetcher(LOADS_B, parts, zero)
     stash_a, stash_b = _stasher(LOADS_A, parts), _stasher(LOADS_B, parts)
-    finish = _finisher(parts, zero)
+    finish = _fused_finisher(epilogue) if epilogue else _finisher(parts, real)
     scalar, shut = scalar_reader(parts, zero), gate_reader(parts, zero)
 
     @device
@@ -74,7 +79,7 @@ def gemm_kernel(structured: bool, *tiles) -> KernelSource:
 
     def kernel(A, B, C, m, n, k, a_row, a_column, b_row, b_column, c_row, c_column, a_batch, b_batch, c_batch, tables,
                stored, hermitian, triangle, real_diagonal, alpha_at, beta_at, scalars,
-               alpha_real, alpha_imag, beta_real, beta_imag, a_sign, b_sign):
+               alpha_real, alpha_imag, beta_real, beta_imag, a_sign, b_sign, bias, bias_step, aux, aux_row, aux_column):
         shared = cuda.shared.array(SHARED_REALS, real, alignment=16)
         accumulators = cuda.local.array(ACCUMULATORS, real)
         a0, a1 = cuda.local.array(A_FRAGMENT, real), cuda.local.array(A_FRAGMENT, real)
@@ -102,7 +107,7 @@ def gemm_kernel(structured: bool, *tiles) -> KernelSource:
             return  # no element of the tile is in the triangle
         a = pointer_to(matrix_at(A, product, a_batch, tables, SIZE), real)
         b = pointer_to(matrix_at(B, product, b_batch, tables, SIZE), real)
-        c = pointer_to(matrix_at(C, product, c_batch, tables, SIZE), real)
+        c = matrix_at(C, product, c_batch, tables, SIZE)
 
         # 3. Which elements of a slab this thread brings: neighbours in memory go to neighbouring threads, so
         #    the fast axis of each operand decides. Element i lies at (row + i row_step, depth + i depth_step).
@@ -181,9 +186,10 @@ def gemm_kernel(structured: bool, *tiles) -> KernelSource:
                     s = int32(column + (j // V) * (WARP_COLUMNS * V) + j % V)
                     if s < columns and (top + r - left - s) * triangle >= 0:
                         finish(c, (top + r) * c_row + (left + s) * c_column, accumulators, i * TN + j, alpha_real,
-                               alpha_imag, beta_real, beta_imag, real_diagonal and top + r == left + s)
+                               alpha_imag, beta_real, beta_imag, real_diagonal and top + r == left + s, top + r,
+                               left + s, bias, bias_step, aux, (top + r) * aux_row + (left + s) * aux_column)
 
-    kinds = PARAMETERS + ("f" if real is float32 else "d") * 6
+    kinds = PARAMETERS + ("f" if real is float32 else "d") * 6 + "ll" + "lll"
     return KernelSource(kernel, kinds, (real,) * 2, T, config.min_blocks)
 
 
@@ -308,23 +314,43 @@ def _stasher(loads, parts):
     return stash
 
 
-def _finisher(parts, zero):
-    """Device function: one element of the result; is_real: on the diagonal of a Hermitian one."""
+def _finisher(parts, real):
+    """Device function: one element of the result; is_real: on the diagonal of a Hermitian one.
+
+    The arguments after it are for `_fused_finisher`, which has the same ones.
+    """
+    zero = real(0)
     if parts == 1:
         @device
-        def finish(C, at, accumulators, i, alpha, alpha_imag, beta, beta_imag, is_real):
-            value = alpha * accumulators[i]
+        def finish(address, at, accumulators, index, alpha, alpha_imag, beta, beta_imag, is_real, i, j, bias, bias_step,
+                   aux, aux_at):
+            C = pointer_to(address, real)
+            value = alpha * accumulators[index]
             if beta != 0:
                 value += beta * C[at]
             C[at] = value
     else:
         @device
-        def finish(C, at, accumulators, i, alpha_real, alpha_imag, beta_real, beta_imag, is_real):
-            x, y = accumulators[2 * i], accumulators[2 * i + 1]
-            real, imag = alpha_real * x - alpha_imag * y, alpha_real * y + alpha_imag * x
+        def finish(address, at, accumulators, index, alpha_real, alpha_imag, beta_real, beta_imag, is_real, i, j, bias,
+                   bias_step, aux, aux_at):
+            C = pointer_to(address, real)
+            x, y = accumulators[2 * index], accumulators[2 * index + 1]
+            real_part, imag = alpha_real * x - alpha_imag * y, alpha_real * y + alpha_imag * x
             if beta_real != 0 or beta_imag != 0:
                 x, y = C[2 * at], C[2 * at + 1]
-                real += beta_real * x - beta_imag * y
+                real_part += beta_real * x - beta_imag * y
                 imag += beta_real * y + beta_imag * x
-            C[2 * at], C[2 * at + 1] = real, zero if is_real else imag
+            C[2 * at], C[2 * at + 1] = real_part, zero if is_real else imag
+    return finish
+
+
+def _fused_finisher(epilogue):
+    """Device function: one element of a real result with bias, activation or gradient (the fields of an Epilogue)."""
+    finish_number = number_finisher(*epilogue)
+
+    @device
+    def finish(address, at, accumulators, index, alpha, alpha_imag, beta, beta_imag, is_real, i, j, bias, bias_step,
+               aux, aux_at):
+        finish_number(address, at, accumulators[index], i, j, bias, bias_step, aux, aux_at, alpha, beta)
+
     return finish

@@ -1,0 +1,94 @@
+"""gemm with more than one precision on the GPU: the tensor-core kernel, its tiles chosen by the problem's size."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+from ..context import Call
+from ..errors import UnsupportedError
+from ..mixed import MixedProblem, Operands
+from ..precision import D, S
+from .compile import build
+from .gemm.config import ELEMENT_BYTES, MMA_CONFIGS, MmaConfig
+from .gemm.config import choose as simt_tiles
+from .plan import Launch, Plan
+
+_PLANS = 4096
+_SIMT = {"f32": S, "f64": D}  # kinds of arithmetic that are IEEE, and so not for tensor cores
+_FILLS = 108  # tiles of a size from which on it keeps a large GPU busy (an A100 has 108 multiprocessors)
+_FAR = 2**31  # bytes: offsets within a tile of an operand that lies along k have 32 bits
+
+
+def mixed_gemm(call: Call, problem: MixedProblem, alpha: float, beta: float, operands: Operands) -> None:
+    """C = epilogue(alpha A B + beta C + bias)."""
+    pointers = {name: 0 if array is None else array.pointer
+                for name, array in zip(Operands._fields, operands, strict=True)}
+    plan_mixed(call.device.capability, problem).run(call, {**pointers, "alpha": alpha, "beta": beta})
+
+
+@functools.lru_cache(_PLANS)
+def plan_mixed(capability: tuple, problem: MixedProblem) -> Plan:
+    """One launch: a block for each tile of each C, numbered along one axis so that no grid limit is met."""
+    if problem.kind in _SIMT:
+        return Plan((_simt_launch(capability, problem),))
+    from .gemm.epilogue import Epilogue
+    from .gemm.mma import mma_kernel
+
+    config = choose(capability, problem)
+    a_row, a_column, b_row, b_column = problem.strides[:4]
+    lies = (_lies(problem, a_row, a_column, problem.m, problem.chunked[0]),
+            _lies(problem, b_column, b_row, problem.n, problem.chunked[1]))
+    epilogue = Epilogue(problem.out, problem.activation, problem.bias, problem.aux)
+    kernel = build(mma_kernel, *lies, dataclasses.astuple(epilogue), *dataclasses.astuple(config),
+                   capability=capability)
+    batch = problem.batch
+    return Plan((Launch.of(
+        kernel, _tiles(problem, config), "A", "B", "C", problem.m, problem.n, problem.k, *problem.strides, batch.a,
+        batch.b, batch.c, batch.tables, "bias", problem.bias_step, "aux", *problem.aux_steps, "alpha", "beta"),))
+
+
+def _simt_launch(capability, problem):
+    """IEEE arithmetic with an epilogue: the ordinary kernel."""
+    from .gemm.epilogue import Epilogue
+    from .gemm.simt import gemm_kernel
+
+    batch = problem.batch
+    config = simt_tiles(_SIMT[problem.kind], problem.m, problem.n, batch.products)
+    epilogue = Epilogue(problem.out, problem.activation, problem.bias, problem.aux)
+    kernel = build(gemm_kernel, False, dataclasses.astuple(epilogue), *dataclasses.astuple(config),
+                   capability=capability)
+    structure = (0, False, 0, False)  # no triangle of A, all of C
+    scalars = (0, 0, 0, "alpha", 0, "beta", 0, 1, 1)  # addresses and mask, values, signs of imaginary parts
+    return Launch.of(
+        kernel, _tiles(problem, config), "A", "B", "C", problem.m, problem.n, problem.k, *problem.strides, batch.a,
+        batch.b, batch.c, batch.tables, *structure, *scalars, "bias", problem.bias_step, "aux", *problem.aux_steps)
+
+
+def choose(capability: tuple, problem: MixedProblem) -> MmaConfig:
+    """The largest tiles of which there are enough to keep a GPU busy; UnsupportedError says why there are none."""
+    reasons = []
+    for config in MMA_CONFIGS[problem.kind]:
+        reason = config.fits(capability)
+        if reason:
+            reasons.append(reason)
+        elif _tiles(problem, config) >= _FILLS or config is MMA_CONFIGS[problem.kind][-1]:
+            return config
+    raise UnsupportedError(f"gemm of {problem.kind} on compute capability {'.'.join(map(str, capability))}: "
+                           + "; ".join(dict.fromkeys(reasons)))
+
+
+def _tiles(problem, config):
+    return -(-problem.m // config.block_rows) * -(-problem.n // config.block_columns) * problem.batch.products
+
+
+def _lies(problem: MixedProblem, place_stride: int, depth_stride: int, places: int, chunked: bool) -> str:
+    """How the kernel may read an operand: see ALONG_K, ACROSS and ANY in gemm/mma.py."""
+    from .gemm.mma import ACROSS, ALONG_K, ANY
+
+    size = ELEMENT_BYTES[problem.kind]
+    if chunked and (depth_stride == 1 or problem.k <= 1) and max(places, 1) * abs(place_stride) * size < _FAR:
+        return ALONG_K
+    if chunked and size == 2 and (place_stride == 1 or places <= 1):
+        return ACROSS
+    return ANY

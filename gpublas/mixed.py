@@ -1,0 +1,233 @@
+"""gemm with more than one precision: the types of tensor cores, faster float32 on request, and fused epilogues.
+
+The canonical problem is the same on every device; see `gpublas.gemm` for what users say.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import arrays, backend, checks
+from .arrays import Array
+from .checks import Argument
+from .context import call
+from .errors import ArgumentError, DTypeError
+from .flags import Op
+from .operands import ALONE, Batch
+from .precision import D, Precision, Routine, S
+
+ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
+_OUT_NAMES = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "int32": "s32"}
+
+
+class Arithmetic(NamedTuple):
+    """What products and sums are made in: a kind of kernel, the operands' type, and the types that C may have, of which
+    the first is what a new C gets."""
+
+    kind: str
+    operand: str
+    out: tuple[str, ...]
+
+
+_BY_OPERAND: dict[str, dict[str | None, Arithmetic]] = {
+    "float16": {None: Arithmetic("f16", "float16", ("float16", "float32"))},
+    "bfloat16": {None: Arithmetic("bf16", "bfloat16", ("bfloat16", "float32"))},
+    "int8": {None: Arithmetic("s8", "int8", ("int32", "float32"))},
+    "float32": {None: Arithmetic("f32", "float32", ("float32",)),
+                "tf32": Arithmetic("tf32", "float32", ("float32",)),
+                "tf32x3": Arithmetic("tf32x3", "float32", ("float32",))},
+    "float64": {None: Arithmetic("f64", "float64", ("float64",))},
+}
+
+
+class Operands(NamedTuple):
+    """What such a product reads and writes, op already applied: C = epilogue(A B, C, bias, aux)."""
+
+    A: Array
+    B: Array
+    C: Array
+    bias: Array | None
+    aux: Array | None
+
+    @property
+    def transposed(self) -> Operands:
+        """The same product seen the other way, C^T = B^T A^T; the bias keeps its place and changes its axis."""
+        return Operands(_turned(self.B), _turned(self.A), _turned(self.C), self.bias,
+                        None if self.aux is None else _turned(self.aux))
+
+
+class MixedProblem(NamedTuple):
+    """What such a product is, apart from where its data lies; C's rows lie together rather than its columns.
+
+    kind: of arithmetic. out: type of C, "f16", "bf16", "f32", "f64" or "s32". m, n, k: C is m x n, A is m x k; k is 0
+    where A and B are not read. strides: row and column strides of A, B, C in elements. chunked: whether A and B begin
+    and go on at multiples of 16 bytes. activation: "" or one of ACTIVATIONS. bias: "row" (a number for each row of C),
+    "column" or "". aux: "store", "gradient" or "" (see gpublas.gemm). bias_step, aux_steps: strides in elements.
+    """
+
+    kind: str
+    out: str
+    m: int
+    n: int
+    k: int
+    strides: tuple[int, int, int, int, int, int]
+    chunked: tuple[bool, bool]
+    activation: str
+    bias: str
+    aux: str
+    bias_step: int
+    aux_steps: tuple[int, int]
+    batch: Batch = ALONE
+
+    @classmethod
+    def of(cls, kind: str, out: str, operands: Operands, reads: bool, activation: str, bias: str,
+           aux: str) -> MixedProblem:
+        """The problem of some operands; reads: whether A and B are read at all."""
+        A, B, C = operands.A, operands.B, operands.C
+        (m, k), n = A.shape, B.shape[1]
+        bias_step = operands.bias.steps[0 if operands.bias.ndim == 1 or operands.bias.shape[1] == 1 else 1] \
+            if operands.bias is not None else 0
+        aux_steps = operands.aux.steps if operands.aux is not None else (0, 0)
+        return cls(kind, out, m, n, k if reads else 0, (*A.steps, *B.steps, *C.steps),  # type: ignore[arg-type]
+                   (_chunked(A), _chunked(B)), activation, bias, aux, bias_step, aux_steps)  # type: ignore[arg-type]
+
+
+def wanted(a: Argument, *keywords: Any) -> bool:
+    """Whether a call of gemm is one of these: it says so by keywords, or its first array has one of their types."""
+    return a.array.dtype.itemsize <= 2 or any(keyword is not None for keyword in keywords)
+
+
+def gemm(this: Routine, op_a: Op, op_b: Op, alpha: Any, a: Argument, B: Any, beta: Any, C: Any, compute: Any,
+         epilogue: Any, bias: Any, aux: Any, out_dtype: Any) -> Any:
+    """The call, once gemm has found that it is one of these."""
+    b = checks.array(this.name, 5, "B", B, 2)
+    arithmetic = _arithmetic(this, a, compute)
+    checks.dtype(this.name, b, a.array.dtype)
+    (m, k), (depth, n) = (shape[::-1] if op.transposes else shape for op, shape in
+                          ((op_a, a.array.shape), (op_b, b.array.shape)))
+    if depth != k:
+        raise ArgumentError(this.name, 5, "B", f"shape {b.array.shape} with opB={op_b}",
+                            f"op(B) with {k} rows, as op(A) has columns (A has shape {a.array.shape}, opA={op_a})")
+    out = _out(this, arithmetic, C, out_dtype)
+    numbers = D if out in ("int32", "float64") else S
+    factor, old = (_number(this, position, name, value, numbers, out) for position, name, value in
+                   ((3, "alpha", alpha), (6, "beta", beta)))
+    if C is None:
+        if old != 0:
+            raise ArgumentError(this.name, 7, "C", "None", "an array, since beta is not 0")
+        C = arrays.empty(a.given, (m, n), _dtype(out), order="F")
+    c = checks.array(this.name, 7, "C", C, 2)
+    checks.dtype(this.name, c, _dtype(out))
+    checks.shape(this.name, c, (m, n), "rows of op(A), columns of op(B)")
+    activation, aux_mode = _epilogue(this, epilogue, aux, out)
+    reads: dict[str, Argument] = {"A": a, "B": b}
+    writes: dict[str, Argument] = {}
+    bias_mode = ""
+    if bias is not None:
+        bias_mode, reads["bias"] = _bias(this, bias, m, n, c, out)
+    if aux is not None:
+        found = checks.array(this.name, None, "aux", aux, 2)
+        checks.dtype(this.name, found, c.array.dtype)
+        checks.shape(this.name, found, (m, n), "that of C")
+        (writes if aux_mode == "store" else reads)["aux"] = found
+    updates = {"C": c} if old != 0 else None
+    if updates is None:
+        writes["C"] = c
+    with call(this.name, reads, writes, updates) as run:
+        if m and n:
+            operands = Operands(_operand(run["A"], op_a), _operand(run["B"], op_b), run["C"],
+                                run["bias"] if bias_mode else None, run["aux"] if aux_mode else None)
+            if abs(run["C"].strides[0]) < abs(run["C"].strides[1]):
+                operands, bias_mode = operands.transposed, {"row": "column", "column": "row", "": ""}[bias_mode]
+            problem = MixedProblem.of(arithmetic.kind, _OUT_NAMES[out], operands, factor != 0, activation, bias_mode,
+                                      aux_mode)
+            backend.of(run).mixed_gemm(run, problem, factor, old, operands)
+    return C
+
+
+def _arithmetic(this: Routine, a: Argument, compute: Any) -> Arithmetic:
+    by_compute = _BY_OPERAND.get(a.array.dtype.name)
+    if by_compute is None or (this.precision is not None and a.array.dtype != this.precision.dtype):
+        raise DTypeError(this.name, 4, "A", a.array.dtype, this.precision.dtype.name if this.precision else
+                         "float16, bfloat16, int8, float32 or float64")
+    found = by_compute.get(None if compute == "ieee" else compute)
+    if found is None:
+        raise ArgumentError(this.name, None, "compute", repr(compute), " or ".join(
+            "None" if name is None else repr(name) for name in by_compute) + f" for {a.array.dtype.name}")
+    return found
+
+
+def _out(this: Routine, arithmetic: Arithmetic, C: Any, out_dtype: Any) -> str:
+    """The name of C's type: as it is said, as C has it, or the first that there is."""
+    if out_dtype is not None:
+        name = str(getattr(out_dtype, "__name__", None) or np.dtype(out_dtype).name)
+    else:
+        found = arrays.describe(C) if C is not None else None
+        name = found.dtype.name if found is not None else arithmetic.out[0]
+    if name not in arithmetic.out:
+        position, argument = (None, "out_dtype") if out_dtype is not None else (7, "C")
+        raise DTypeError(this.name, position, argument, name, " or ".join(arithmetic.out))
+    return name
+
+
+def _dtype(name: str) -> np.dtype:
+    return arrays.bfloat16() if name == "bfloat16" else np.dtype(name)
+
+
+def _number(this: Routine, position: int, name: str, value: Any, kind: Precision, out: str) -> float:
+    found = checks.number(this.name, position, name, value, kind)
+    if out == "int32" and (found != int(found) or abs(found) >= 2**31):
+        raise ArgumentError(this.name, position, name, found, "an integer of 32 bits, since C is int32")
+    return found
+
+
+def _epilogue(this: Routine, epilogue: Any, aux: Any, out: str) -> tuple[str, str]:
+    """The activation, and what aux is for."""
+    if epilogue is None:
+        if aux is not None:
+            raise ArgumentError(this.name, None, "aux", "an array", "None without an epilogue")
+        return "", ""
+    gradient = isinstance(epilogue, str) and epilogue[:1] == "d"
+    name = epilogue[1:] if gradient else epilogue
+    if name not in ACTIVATIONS:
+        raise ArgumentError(this.name, None, "epilogue", repr(epilogue), "None, " + ", ".join(
+            repr(prefix + known) for prefix in ("", "d") for known in ACTIVATIONS))
+    if out == "int32":
+        raise ArgumentError(this.name, None, "epilogue", repr(epilogue), "None, since C is int32")
+    if gradient and aux is None:
+        raise ArgumentError(this.name, None, "aux", "None", f"what went into the activation, for {epilogue!r}")
+    return name, "gradient" if gradient else "store" if aux is not None else ""
+
+
+def _bias(this: Routine, bias: Any, m: int, n: int, c: Argument, out: str) -> tuple[str, Argument]:
+    """Which way the bias goes, by the rules of broadcasting: (n,) and (1, n) to every row, (m, 1) to every column."""
+    if out == "int32":
+        raise ArgumentError(this.name, None, "bias", "an array", "None, since C is int32")
+    found = arrays.describe(bias)
+    if found is None:
+        raise DTypeError(this.name, None, "bias", type(bias).__name__, "an array")
+    argument = Argument(None, "bias", found, bias)
+    checks.dtype(this.name, argument, c.array.dtype)
+    if found.shape in ((n,), (1, n)):
+        return "column", argument
+    if found.shape == (m, 1):
+        return "row", argument
+    raise ArgumentError(this.name, None, "bias", f"shape {found.shape}", f"shape {(n,)}, {(1, n)} or {(m, 1)}")
+
+
+def _operand(array: Array, op: Op) -> Array:
+    """op(array), real: its memory seen the other way."""
+    return _turned(array) if op.transposes else array
+
+
+def _turned(array: Array) -> Array:
+    return Array(array.pointer, array.shape[::-1], array.strides[::-1], array.dtype, array.writeable, array.place,
+                 array.owner)
+
+
+def _chunked(array: Array) -> bool:
+    """Whether the matrix begins at a multiple of 16 bytes, and goes on at multiples of them but for its fast axis."""
+    slow = max(range(2), key=lambda axis: abs(array.strides[axis]) if array.shape[axis] > 1 else 0)
+    return not array.pointer % 16 and (array.shape[slow] <= 1 or not array.strides[slow] % 16)

@@ -1,0 +1,84 @@
+"""Machine code of the shipped gemm kernels, read without a GPU: what it must not fall back from."""
+
+from collections import Counter
+
+import pytest
+
+from bench import sass, static, toolchain
+from bench.shipped import kernels
+
+LISTING = """
+//--------------------- .text.other --------------------------
+.text.other:
+        /*0000*/                   FFMA R1, R2, R3, R1 ;
+//--------------------- .text.mine --------------------------
+.text.mine:
+        /*0000*/                   S2R R0, SR_TID.X ;
+        /*0010*/              @!P0 BRA `(.L_x_2) ;
+.L_x_1:
+        /*0020*/                   LDG.E.128 R4, [R2.64] ;
+        /*0030*/                   LDS.128 R8, [R1] ;
+        /*0040*/              @P1  FFMA R12, R4, R8, R12 ;
+        /*0050*/                   FFMA R13, R5.reuse, R8, R13 ;
+        /*0060*/                   LDSM.16.MT88.4 R16, [R1] ;
+        /*0070*/               @P0 BRA `(.L_x_1) ;
+.L_x_2:
+        /*0080*/                   FFMA R14, R4, R8, R14 ;
+        /*0090*/                   EXIT ;
+.L_x_3:
+        /*00a0*/                   BRA `(.L_x_3);
+"""
+USAGE = """ Function mine:
+  REG:40 STACK:8 SHARED:1024 LOCAL:0 CONSTANT[0]:528 TEXTURE:0 SURFACE:0 SAMPLER:0
+"""
+
+
+def test_reading_a_listing():
+    opcodes, loops = sass.opcodes_and_loops(LISTING, "mine")
+    assert opcodes["FFMA"] == 3 and opcodes["BRA"] == 3
+    (loop,) = loops
+    assert loop.opcodes == Counter({"FFMA": 2, "LDG.E.128": 1, "LDS.128": 1, "LDSM.16.MT88.4": 1, "BRA": 1})
+    assert (loop.length, loop.arithmetic) == (6, ("FFMA", 2))
+    assert loop.memory_widths() == {"LDG.128": 1, "LDS.128": 1, "LDSM.x4": 1}
+    assert sass.main_loop(loops) is loop and sass.main_loop([]) is None
+    assert sass.usage(USAGE, "mine") == sass.Usage(40, 8, 0, 1024)
+    with pytest.raises(ValueError, match="no kernel absent"):
+        sass.usage(USAGE, "absent")
+
+
+def test_the_main_loop_is_one_that_is_fed():
+    fed = sass.Loop(Counter({"LDGSTS.E.128": 1, "HMMA.16816.F32": 32}))
+    tail = sass.Loop(Counter({"HMMA.16816.F32": 128}))
+    assert sass.main_loop([tail, fed]) is fed and sass.main_loop([tail]) is tail
+
+
+def test_occupancy_by_hand():
+    """128 registers and 256 threads: two blocks by registers on sm_80; one by 100 KB of shared memory."""
+    from types import SimpleNamespace
+
+    used = sass.Usage(128, 0, 0, 0)
+    assert static.blocks_at_once((8, 0), SimpleNamespace(threads=256, shared_bytes=1024), used) == 2
+    assert static.blocks_at_once((8, 0), SimpleNamespace(threads=256, shared_bytes=100 * 1024), used) == 1
+    assert static.blocks_at_once((9, 0), SimpleNamespace(threads=1024, shared_bytes=0), sass.Usage(32, 0, 0, 1024)) == 2
+
+
+# Least share of the arithmetic in the main loop, of kernels whose figures are quoted; none may spill.
+SHARES = {"f16 128x256x64 k,mn": 0.50, "f16 128x256x64 k,k": 0.50, "s8 128x256x128 k,k": 0.50}
+
+
+@pytest.mark.skipif(bool(toolchain.missing()), reason=str(toolchain.missing()))
+@pytest.mark.parametrize("capability", [(8, 0), (9, 0)], ids=str)
+@pytest.mark.parametrize("name", SHARES)
+def test_machine_code(name, capability):
+    shipped = next(found for found in kernels() if found.name == name)
+    figures = static.examine(shipped, capability)
+    assert figures["share"] >= SHARES[name]
+    assert figures["spills"] == figures["stack"] == 0
+
+
+def test_a_missing_tool_is_told(monkeypatch, capsys):
+    from bench import __main__ as bench
+
+    monkeypatch.setattr(toolchain, "_PACKAGES", {"cuobjdump": "nvidia-no-such-package"})
+    assert bench.main(["static"]) == 1
+    assert "pip install nvidia-no-such-package" in capsys.readouterr().out
