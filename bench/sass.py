@@ -87,7 +87,7 @@ def opcodes_and_loops(text: str, kernel: str) -> tuple[Counter[str], list[Loop]]
 
 
 def main_loop(loops: list[Loop]) -> Loop | None:
-    """The loop with most arithmetic, of those that also bring new operands from global memory where there are any: others
+    """The loop with most arithmetic, of those that also bring operands from global memory where there are any: others
     are tails."""
     busy = [loop for loop in loops if loop.arithmetic[1]]
     fed = [loop for loop in busy if loop.count("LDG", "LDGSTS", "UTMALDG", "UBLKCP")]

@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from gpublas.cuda.gemm.config import LARGE, MMA_CONFIGS, SMALL
+from gpublas.cuda.gemm.config import LARGE, MMA_CONFIGS, SMALL, WIDE
 from gpublas.cuda.gemm.epilogue import Epilogue
 from gpublas.cuda.gemm.mma import ACROSS, ALONG_K, ANY, mma_kernel
 from gpublas.cuda.gemm.simt import gemm_kernel
+from gpublas.cuda.gemm.wide import wide_kernel
 
 CAPABILITIES = ((8, 0), (9, 0), (10, 0))
 _OUT = {"f16": "f16", "bf16": "bf16", "s8": "s32", "tf32": "f32", "tf32x3": "f32"}
@@ -25,20 +26,27 @@ class Shipped(NamedTuple):
 
 
 def kernels() -> Iterator[Shipped]:
-    """The general kernels, then those for tensor cores in every way that operands may lie."""
-    for sizes in (LARGE, SMALL):
-        for prefix, config in sizes.items():
-            if sizes is SMALL and config == LARGE[prefix]:
-                continue
-            tiles = f"{config.block_rows}x{config.block_columns}x{config.block_depth}"
-            yield Shipped("simt", f"{prefix}gemm {tiles}", gemm_kernel, (False, (), *dataclasses.astuple(config)))
+    """Ordinary arithmetic units: the kernels that read whole vectors, and those for any strides; then tensor cores, in
+    every way that operands may lie."""
+    for prefix, configs in WIDE.items():
+        for config in configs:
+            for way in ((True, False), (True, True), (False, False)) if config is configs[0] else ((True, False),):
+                names = ",".join("k" if along else "mn" for along in way)
+                yield Shipped("wide", f"{prefix}gemm {_tiles(config)} {names}", wide_kernel,
+                              (*way, (), *dataclasses.astuple(config)))
+    for config in dict.fromkeys((*LARGE.values(), *SMALL.values())):
+        yield Shipped("simt", f"{config.precision}gemm {_tiles(config)} any", gemm_kernel,
+                      (False, (), *dataclasses.astuple(config)))
     for kind, configs in MMA_CONFIGS.items():
         ways = ((ALONG_K, ACROSS), (ALONG_K, ALONG_K), (ACROSS, ACROSS)) if kind in ("f16", "bf16") else (
             (ALONG_K, ALONG_K),)
         for config in configs:
-            tiles = f"{config.block_rows}x{config.block_columns}x{config.block_depth}"
             for way in ways if config is configs[0] else ways[:1]:
-                yield Shipped("mma", f"{kind} {tiles} {way[0]},{way[1]}", mma_kernel,
+                yield Shipped("mma", f"{kind} {_tiles(config)} {way[0]},{way[1]}", mma_kernel,
                               (*way, dataclasses.astuple(Epilogue(_OUT[kind])), *dataclasses.astuple(config)))
-        yield Shipped("mma", f"{kind} any strides", mma_kernel,
+        yield Shipped("mma", f"{kind} {_tiles(configs[-1])} any", mma_kernel,
                       (ANY, ANY, dataclasses.astuple(Epilogue(_OUT[kind])), *dataclasses.astuple(configs[-1])))
+
+
+def _tiles(config: Any) -> str:
+    return f"{config.block_rows}x{config.block_columns}x{config.block_depth}"

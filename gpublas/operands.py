@@ -270,7 +270,7 @@ class GemmProblem(NamedTuple):
 
     m, n, k: C is m x n, A is m x k. strides: row and column strides of A, B and C in elements. stored: which triangle
     of a symmetric A is there, 1 lower, -1 upper, 0 for a general A. triangle: the part of C that is written, None
-    for all.
+    for all. aligned: whether A and B, of every product, are known to begin at multiples of 16 bytes.
     """
 
     precision: Precision
@@ -284,6 +284,7 @@ class GemmProblem(NamedTuple):
     stored: int = 0
     hermitian: bool = False
     triangle: Triangle | None = None
+    aligned: tuple[bool, bool] = (False, False)
 
     @classmethod
     def of(cls, A: Matrix | Symmetric, B: Matrix, C: Matrix, batch: Batch = ALONE,
@@ -291,9 +292,12 @@ class GemmProblem(NamedTuple):
         stored, hermitian = 0, False
         if isinstance(A, Symmetric):
             stored, hermitian, A = (1 if A.lower else -1), A.hermitian, A.matrix
+        size = C.precision.dtype.itemsize
+        aligned = (not (A.pointer | batch.a * size) & 15, not (B.pointer | batch.b * size) & 15)
         return cls(C.precision, C.rows, C.columns, A.columns,
                    (A.row_stride, A.column_stride, B.row_stride, B.column_stride, C.row_stride, C.column_stride),
-                   A.conjugate, B.conjugate, batch, stored, hermitian, triangle)
+                   A.conjugate, B.conjugate, batch, stored, hermitian, triangle,
+                   (False, False) if batch.tables else aligned)
 
 
 class TriangularProblem(NamedTuple):

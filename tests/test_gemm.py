@@ -8,7 +8,9 @@ import reference
 from conftest import random_values
 
 import gpublas
-from gpublas.cuda.gemm import config
+from gpublas import arrays
+from gpublas.cuda.gemm import config, select
+from gpublas.operands import GemmProblem, Matrix
 from gpublas.precision import PRECISIONS
 from gpublas.testing.bounds import assert_within, product_bound
 from gpublas.testing.buffers import LAYOUTS, DeviceArray, Guarded
@@ -62,19 +64,96 @@ def test_every_tile_edge(device, precision, op_a, op_b, rng):
             check(precision, op_a, op_b, m, n, k, next(layouts), alpha, next(betas), rng)
 
 
-@pytest.mark.parametrize("op_b", OPS)
-@pytest.mark.parametrize("op_a", OPS)
-def test_large_tiles(executor, op_a, op_b, rng, monkeypatch):
-    """The 128 x 128 tile of sgemm, which small problems do not choose by themselves."""
+@pytest.fixture
+def largest_tiles(executor, monkeypatch):
+    """Small problems choose the largest tiles, which they would not by themselves."""
     from gpublas.cuda.level3 import plan_gemm
 
-    monkeypatch.setattr(config, "_FEW_TILES", 0)
+    monkeypatch.setattr(select, "_FILLS", 0)
     plan_gemm.cache_clear()
+    yield
+    plan_gemm.cache_clear()
+
+
+@pytest.mark.parametrize("op_b", OPS)
+@pytest.mark.parametrize("op_a", OPS)
+def test_large_tiles(largest_tiles, op_a, op_b, rng):
+    """The 128 x 128 tile of sgemm for any strides, the 128 x 256 tile where operands allow it."""
     layouts = layout_cycle()
     precision = PRECISIONS[0]
     for m, n, k in ((1, 1, 1), (127, 129, 7), (128, 128, 8), (129, 127, 9), (130, 257, 17), (3, 300, 65)):
         check(precision, op_a, op_b, m, n, k, next(layouts), 0.75, -1.25, rng)
+
+
+WIDE = [(precision, tiles) for precision in PRECISIONS for tiles in config.WIDE[precision.prefix]]
+
+
+def test_tiles_fit():
+    for _, tiles in WIDE:
+        assert tiles.fits() is None
+    for tiles in (*config.LARGE.values(), *config.SMALL.values()):
+        assert tiles.fits() is None
+
+
+@pytest.mark.parametrize("order_a, order_b", ["CC", "CF", "FC", "FF"])
+@pytest.mark.parametrize("precision, tiles", WIDE, ids=lambda value: getattr(value, "prefix", None) or str(
+    getattr(value, "block_columns", value)))
+def test_whole_vectors(executor, precision, tiles, order_a, order_b, rng, monkeypatch):
+    """The kernel that reads 16 bytes at a time, with all its tiles: one tile, several and a part, every rest of k."""
+    from gpublas.cuda.level3 import plan_gemm
+
+    monkeypatch.setitem(select.WIDE, precision.prefix, (tiles,))
     plan_gemm.cache_clear()
+    dtype = precision.dtype
+    alpha, beta = scalars(dtype)
+    for m, n, k in ((tiles.block_rows, tiles.block_columns, 16), (tiles.block_rows + 12, tiles.block_columns + 4, 24),
+                    (4, 8, 1), (8, 4, 7), (20, 36, 12), (12, 16, 31), (4, 4, 0)):
+        A = np.array(random_values(rng, (m, -(-k // 4) * 4), dtype), order=order_a)[:, :k]
+        B = np.array(random_values(rng, (-(-k // 4) * 4, n), dtype), order=order_b)[:k]
+        C = np.array(random_values(rng, (m, n), dtype), order="F")
+        before = C.copy()
+        problem = GemmProblem.of(*(Matrix.of(arrays.describe(array)) for array in (A, B, C)))
+        assert select.choose(problem).along_k is not None
+        TYPED[precision]("N", "N", alpha, A, B, beta, C)
+        exact = reference.gemm("N", "N", alpha, A, B, beta, before)
+        assert_within(C, exact, product_bound(alpha, A, B, beta, before, k, dtype), f"{m} {n} {k}")
+    plan_gemm.cache_clear()
+
+
+def test_whole_vectors_of_conjugates(executor, rng):
+    """Conjugate transposes are contiguous along the other axis, and change the sign of imaginary parts on the way."""
+    A, B = (np.array(random_values(rng, (24, 20), "c8"), order="C") for _ in range(2))
+    for op_a, op_b in itertools.product("NC", repeat=2):
+        a, b = A if op_a == "N" else A.T.copy(), B.T.copy() if op_b == "N" else B
+        C = gpublas.cgemm(op_a, op_b, 1, a, b)
+        assert_within(C, reference.gemm(op_a, op_b, 1, a, b, 0, None), product_bound(1, A, B.T, 0, None, 20, "c8"))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS, ids=lambda p: p.prefix)
+def test_bits_do_not_depend_on_layout_or_tiles(executor, precision, rng, monkeypatch):
+    """Every kernel and tile adds up in one order: a row of C has the same bits whatever the others are."""
+    from gpublas.cuda.level3 import plan_gemm
+
+    m, n, k = 24, 20, 37
+    A, B = random_values(rng, (m, k), precision.dtype), random_values(rng, (k, n), precision.dtype)
+    results = []
+    for fills in (108, 0):
+        monkeypatch.setattr(select, "_FILLS", fills)
+        plan_gemm.cache_clear()
+        for a, b in ((A, B), (np.asfortranarray(A), np.asfortranarray(B)), (A[::-1][::-1], np.repeat(B, 2, 1)[:, ::2])):
+            results.append(TYPED[precision]("N", "N", 1.0, a, b))
+        results.append(np.vstack([TYPED[precision]("N", "N", 1.0, part, B) for part in (A[:5], A[5:])]))
+    plan_gemm.cache_clear()
+    for result in results[1:]:
+        assert np.array_equal(result, results[0])
+
+
+@pytest.mark.parametrize("aligned, place, depth, places, k, wanted", [
+    (True, 8, 1, 5, 9, True), (True, 7, 1, 5, 9, None), (True, 7, 1, 1, 9, True), (True, 1, 8, 8, 9, False),
+    (True, 1, 8, 7, 9, None), (True, 1, 9, 8, 9, None), (True, 1, 9, 8, 1, False), (False, 8, 1, 5, 9, None),
+    (True, 2, 3, 8, 8, None), (True, -8, 1, 8, 8, True)])
+def test_when_operands_are_read_in_whole_vectors(aligned, place, depth, places, k, wanted):
+    assert select.along_k(4, aligned, place, depth, places, k) is wanted
 
 
 @pytest.mark.parametrize("layouts", list(itertools.product(LAYOUTS, repeat=3)), ids="-".join)

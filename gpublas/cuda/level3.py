@@ -14,8 +14,8 @@ from ..checks import ONE, Scalar
 from ..context import Call
 from ..operands import ALONE, Batch, GemmProblem, Matrix, Symmetric, Triangle, Triangular, TriangularProblem
 from . import scalars
-from .compile import build
-from .gemm.config import choose
+from .compile import Kernel, build
+from .gemm.select import Choice, choose
 from .plan import At, Launch, Plan
 
 _NO_EPILOGUE = (0, 0, 0, 0, 0)  # bias, its step, aux, its steps
@@ -109,17 +109,25 @@ def plan_gemm(capability: tuple, problem: GemmProblem) -> Plan:
 
 
 def _gemm_launch(capability, problem: GemmProblem, a: Any, b: Any, c: Any, given: tuple) -> Launch:
-    from .gemm.simt import gemm_kernel
-
-    config = choose(problem.precision, problem.m, problem.n, problem.batch.products)
-    kernel = build(gemm_kernel, problem.stored != 0, (), *dataclasses.astuple(config), capability=capability)
-    tiles = -(-problem.m // config.block_rows) * -(-problem.n // config.block_columns)
+    choice = choose(problem)
+    kernel = build_gemm(choice, capability, problem.stored != 0)
     batch, triangle = problem.batch, problem.triangle
     return Launch.of(
-        kernel, tiles * batch.products, a, b, c, problem.m, problem.n, problem.k, *problem.strides,
-        batch.a, batch.b, batch.c, batch.tables, problem.stored, problem.hermitian,
+        kernel, choice.tiles(problem.m, problem.n) * batch.products, a, b, c, problem.m, problem.n, problem.k,
+        *problem.strides, batch.a, batch.b, batch.c, batch.tables, problem.stored, problem.hermitian,
         0 if triangle is None else 1 if triangle.lower else -1, triangle is not None and triangle.real_diagonal,
         *given, -1 if problem.conjugate_a else 1, -1 if problem.conjugate_b else 1, *_NO_EPILOGUE)
+
+
+def build_gemm(choice: Choice, capability: tuple, structured: bool = False, epilogue: tuple = ()) -> Kernel:
+    """The kernel that a choice names; structured: of A one triangle is stored; epilogue: the fields of an Epilogue."""
+    from .gemm.simt import gemm_kernel
+    from .gemm.wide import wide_kernel
+
+    tiles = dataclasses.astuple(choice.config)
+    if choice.along_k is None:
+        return build(gemm_kernel, structured, epilogue, *tiles, capability=capability)
+    return build(wide_kernel, *choice.along_k, epilogue, *tiles, capability=capability)
 
 
 @functools.lru_cache(_PLANS)

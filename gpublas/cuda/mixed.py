@@ -8,10 +8,13 @@ import functools
 from ..context import Call
 from ..errors import UnsupportedError
 from ..mixed import MixedProblem, Operands
+from ..operands import GemmProblem
 from ..precision import D, S
 from .compile import build
 from .gemm.config import ELEMENT_BYTES, MMA_CONFIGS, MmaConfig
-from .gemm.config import choose as simt_tiles
+from .gemm.select import choose as choose_simt
+from .gemm.select import tiles
+from .level3 import build_gemm
 from .plan import Launch, Plan
 
 _PLANS = 4096
@@ -44,25 +47,25 @@ def plan_mixed(capability: tuple, problem: MixedProblem) -> Plan:
                    capability=capability)
     batch = problem.batch
     return Plan((Launch.of(
-        kernel, _tiles(problem, config), "A", "B", "C", problem.m, problem.n, problem.k, *problem.strides, batch.a,
+        kernel, _blocks(problem, config), "A", "B", "C", problem.m, problem.n, problem.k, *problem.strides, batch.a,
         batch.b, batch.c, batch.tables, "bias", problem.bias_step, "aux", *problem.aux_steps, "alpha", "beta"),))
 
 
 def _simt_launch(capability, problem):
-    """IEEE arithmetic with an epilogue: the ordinary kernel."""
+    """IEEE arithmetic with an epilogue: the kernels of ordinary arithmetic units."""
     from .gemm.epilogue import Epilogue
-    from .gemm.simt import gemm_kernel
 
     batch = problem.batch
-    config = simt_tiles(_SIMT[problem.kind], problem.m, problem.n, batch.products)
+    choice = choose_simt(GemmProblem(_SIMT[problem.kind], problem.m, problem.n, problem.k, problem.strides, False,
+                                     False, batch, aligned=problem.chunked))
     epilogue = Epilogue(problem.out, problem.activation, problem.bias, problem.aux)
-    kernel = build(gemm_kernel, False, dataclasses.astuple(epilogue), *dataclasses.astuple(config),
-                   capability=capability)
+    kernel = build_gemm(choice, capability, epilogue=dataclasses.astuple(epilogue))
     structure = (0, False, 0, False)  # no triangle of A, all of C
     scalars = (0, 0, 0, "alpha", 0, "beta", 0, 1, 1)  # addresses and mask, values, signs of imaginary parts
     return Launch.of(
-        kernel, _tiles(problem, config), "A", "B", "C", problem.m, problem.n, problem.k, *problem.strides, batch.a,
-        batch.b, batch.c, batch.tables, *structure, *scalars, "bias", problem.bias_step, "aux", *problem.aux_steps)
+        kernel, choice.tiles(problem.m, problem.n) * batch.products, "A", "B", "C", problem.m, problem.n, problem.k,
+        *problem.strides, batch.a, batch.b, batch.c, batch.tables, *structure, *scalars, "bias", problem.bias_step,
+        "aux", *problem.aux_steps)
 
 
 def choose(capability: tuple, problem: MixedProblem) -> MmaConfig:
@@ -72,14 +75,14 @@ def choose(capability: tuple, problem: MixedProblem) -> MmaConfig:
         reason = config.fits(capability)
         if reason:
             reasons.append(reason)
-        elif _tiles(problem, config) >= _FILLS or config is MMA_CONFIGS[problem.kind][-1]:
+        elif _blocks(problem, config) >= _FILLS or config is MMA_CONFIGS[problem.kind][-1]:
             return config
     raise UnsupportedError(f"gemm of {problem.kind} on compute capability {'.'.join(map(str, capability))}: "
                            + "; ".join(dict.fromkeys(reasons)))
 
 
-def _tiles(problem, config):
-    return -(-problem.m // config.block_rows) * -(-problem.n // config.block_columns) * problem.batch.products
+def _blocks(problem, config):
+    return tiles(config, problem.m, problem.n) * problem.batch.products
 
 
 def _lies(problem: MixedProblem, place_stride: int, depth_stride: int, places: int, chunked: bool) -> str:

@@ -288,3 +288,75 @@ def store_fragments(rows: int, columns: int, pitch: int):
         return types.void(address, sums), generate
 
     return store
+
+
+@functools.cache
+def load_vectors(count: int, width: int, apart: int):
+    """`load(base, offset, constant)`: `count` vectors of `width` elements from shared memory, as one tuple.
+
+    The first is at base[offset + constant], each next one `apart` elements on; all aligned to their size.
+    """
+    @intrinsic
+    def load(typing_context, base, offset, constant):
+        kind = base.dtype
+
+        def generate(context, builder, signature, arguments):
+            element = context.get_data_type(kind)
+            start = _pointer(context, builder, signature.args[0], arguments[0], element, SHARED)
+            start = builder.gep(builder.gep(start, [arguments[1]], inbounds=True), [arguments[2]], inbounds=True)
+            found = []
+            for number in range(count):
+                place = builder.gep(start, [_LANE(number * apart)], inbounds=True)
+                value = builder.load(builder.bitcast(place, ir.VectorType(element, width).as_pointer(SHARED)),
+                                     align=width * context.get_abi_sizeof(element))
+                found += [builder.extract_element(value, _LANE(lane)) for lane in range(width)]
+            return context.make_tuple(builder, signature.return_type, found)
+
+        return types.UniTuple(kind, count * width)(base, offset, constant), generate
+
+    return load
+
+
+@functools.cache
+def outer_product(rows: int, columns: int, parts: int):
+    """`add(sums, a, b)`: sums + a b^T for tuples of `rows` and `columns` numbers, row by row, one fma for each product.
+
+    parts: 2 for complex numbers, (real, imaginary) in turn, which take four.
+    """
+    @intrinsic
+    def add(typing_context, sums, a, b):
+        def generate(context, builder, signature, arguments):
+            total, left, right = (
+                [builder.extract_value(argument, number) for number in range(kind.count)]
+                for argument, kind in zip(arguments, signature.args, strict=True))
+            for i in range(rows):
+                for j in range(columns):
+                    at = (i * columns + j) * parts
+                    if parts == 1:
+                        total[at] = builder.fma(left[i], right[j], total[at])
+                        continue
+                    (x, y), (u, v) = left[2 * i:2 * i + 2], right[2 * j:2 * j + 2]
+                    minus_y = builder.fsub(ir.Constant(y.type, -0.0), y)  # older NVVM does not know fneg
+                    total[at] = builder.fma(minus_y, v, builder.fma(x, u, total[at]))
+                    total[at + 1] = builder.fma(y, u, builder.fma(x, v, total[at + 1]))
+            return context.make_tuple(builder, signature.return_type, total)
+
+        return sums(sums, a, b), generate
+
+    return add
+
+
+@functools.cache
+def spread(start: int, count: int):
+    """`spread(values, array)`: `count` entries of a tuple, from `start` on, into a local array's first elements."""
+    @intrinsic
+    def store(typing_context, values, array):
+        def generate(context, builder, signature, arguments):
+            data = context.make_array(signature.args[1])(context, builder, value=arguments[1]).data
+            for number in range(count):
+                builder.store(builder.extract_value(arguments[0], start + number), builder.gep(data, [_LANE(number)]))
+            return context.get_dummy_value()
+
+        return types.void(values, array), generate
+
+    return store

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...precision import Precision
-
 WARP_ROWS, WARP_COLUMNS = 4, 8  # how the 32 lanes of a warp share its tile
 _STATIC_SHARED_LIMIT = 48 * 1024
 _REGISTERS = 255
@@ -162,6 +160,15 @@ MMA_CONFIGS = {kind: tuple(MmaConfig(kind, *tiles) for tiles in (_TILES[1:] if k
                for kind in ELEMENT_BYTES}
 
 
+# Tiles of the kernel that reads whole vectors (wide.py), the largest first.
+WIDE = {
+    "s": (SimtConfig("s", 128, 256, 8, 8, 16, 1), SimtConfig("s", 128, 128, 8, 8, 8, 2),
+          SimtConfig("s", 64, 64, 8, 8, 4, 4)),
+    "d": (SimtConfig("d", 128, 128, 8, 8, 8, 1), SimtConfig("d", 64, 64, 8, 4, 4, 2)),
+    "c": (SimtConfig("c", 128, 128, 8, 8, 8, 1), SimtConfig("c", 64, 64, 8, 4, 4, 2)),
+    "z": (SimtConfig("z", 64, 64, 8, 4, 4, 1),),
+}
+# Tiles of the kernel for any strides (simt.py).
 LARGE = {
     "s": SimtConfig("s", 128, 128, 8, 8, 8, 2),
     "d": SimtConfig("d", 64, 64, 8, 4, 4, 2),
@@ -169,11 +176,3 @@ LARGE = {
     "z": SimtConfig("z", 64, 64, 8, 4, 4, 1),
 }
 SMALL = {**LARGE, "s": SimtConfig("s", 64, 64, 8, 4, 4, 3)}
-_FEW_TILES = 64  # below this many large tiles most multiprocessors would idle
-
-
-def choose(precision: Precision, m: int, n: int, batch: int = 1) -> SimtConfig:
-    """The configuration for a batch of m x n products: large tiles when enough of them fill a GPU."""
-    large = LARGE[precision.prefix]
-    tiles = -(-m // large.block_rows) * -(-n // large.block_columns) * batch
-    return large if tiles >= _FEW_TILES else SMALL[precision.prefix]

@@ -159,3 +159,53 @@ def number_finisher(out: str, activation: str, bias: str, aux: str):
         store(C, at, x)
 
     return finish
+
+
+def sums_finisher(epilogue: tuple, parts: int, real):
+    """Device function: one element of C from the kernel's array of sums, `parts` numbers of type `real` each.
+
+    epilogue: the fields of an Epilogue, or () for alpha and beta alone.
+    """
+    return _fused(epilogue) if epilogue else _plain(parts, real)
+
+
+def _plain(parts, real):
+    """Device function: one element of the result; is_real: on the diagonal of a Hermitian one.
+
+    The arguments after it are for `_fused`, which has the same ones.
+    """
+    zero = real(0)
+    if parts == 1:
+        @device
+        def finish(address, at, accumulators, index, alpha, alpha_imag, beta, beta_imag, is_real, i, j, bias, bias_step,
+                   aux, aux_at):
+            C = pointer_to(address, real)
+            value = alpha * accumulators[index]
+            if beta != 0:
+                value += beta * C[at]
+            C[at] = value
+    else:
+        @device
+        def finish(address, at, accumulators, index, alpha_real, alpha_imag, beta_real, beta_imag, is_real, i, j, bias,
+                   bias_step, aux, aux_at):
+            C = pointer_to(address, real)
+            x, y = accumulators[2 * index], accumulators[2 * index + 1]
+            real_part, imag = alpha_real * x - alpha_imag * y, alpha_real * y + alpha_imag * x
+            if beta_real != 0 or beta_imag != 0:
+                x, y = C[2 * at], C[2 * at + 1]
+                real_part += beta_real * x - beta_imag * y
+                imag += beta_real * y + beta_imag * x
+            C[2 * at], C[2 * at + 1] = real_part, zero if is_real else imag
+    return finish
+
+
+def _fused(epilogue):
+    """Device function: one element of a real result with bias, activation or gradient (the fields of an Epilogue)."""
+    finish_number = number_finisher(*epilogue)
+
+    @device
+    def finish(address, at, accumulators, index, alpha, alpha_imag, beta, beta_imag, is_real, i, j, bias, bias_step,
+               aux, aux_at):
+        finish_number(address, at, accumulators[index], i, j, bias, bias_step, aux, aux_at, alpha, beta)
+
+    return finish

@@ -28,6 +28,7 @@ from ..ptx import (
 )
 from .config import ROW_BYTES, MmaConfig
 from .epilogue import finisher
+from .tuples import tuple_of
 
 device = cuda.jit(device=True)
 
@@ -194,7 +195,7 @@ def _row_filler(extent, config):
     T, SIZE = config.threads, config.element_bytes
     LANES, PER_CHUNK = ROW_BYTES // CHUNK, CHUNK // SIZE
     STEP, COUNT = T // LANES, extent * LANES // T
-    offsets = _tuple_maker(COUNT, device(lambda given, number: int32(
+    offsets = tuple_of(COUNT, device(lambda given, number: int32(
         min(given[0] + number * STEP, given[2] - 1) * given[1] + given[3])))
 
     @device
@@ -293,7 +294,7 @@ def _fragments(lies, extent, count, is_left):
             return int32(row * WIDTH + (((chunk + 2 * number) ^ (row & 7)) << 4))
 
         loads = tuple(load_fragments(count, True, 0, 0, step * 16 * WIDTH) for step in range(4))
-        all_places = _tuple_maker(count, place)
+        all_places = tuple_of(count, place)
         return device(lambda lane, first: all_places((lane, first))), loads
 
     @device
@@ -305,15 +306,6 @@ def _fragments(lies, extent, count, is_left):
         return (int32(row * ROW_BYTES + ((chunk ^ (row & 7)) << 4)),)
 
     return places, tuple(load_fragments(count, False, 16 * ROW_BYTES, step * 2 * CHUNK, 0) for step in range(4))
-
-
-def _tuple_maker(count, entry):
-    """Device function (given): the tuple of entry(given, i) for i below count, a power of two up to 8."""
-    if count == 1:
-        return device(lambda given: (entry(given, 0),))
-    half, other = _tuple_maker(count // 2, entry), _tuple_maker(count // 2, device(
-        lambda given, number: entry(given, number + count // 2)))
-    return device(lambda given: half(given) + other(given))
 
 
 _ROUND = "cvt.rna.tf32.f32 $0, $1;"

@@ -13,7 +13,7 @@ from ..compile import KernelSource
 from ..ptx import GLOBAL, SHARED, matrix_at, pointer_to, vector_load, vector_store
 from ..scalars import ALPHA_CONJUGATE, ALPHA_REAL, ALPHA_THERE, BETA_REAL, BETA_THERE, gate_reader, scalar_reader
 from .config import WARP_COLUMNS, WARP_ROWS, SimtConfig
-from .epilogue import number_finisher
+from .epilogue import sums_finisher
 
 device = cuda.jit(device=True)
 
@@ -59,7 +59,7 @@ def gemm_kernel(structured: bool, epilogue: tuple, *tiles) -> KernelSource:
     fetch_a = _structured_fetcher(LOADS_A, parts, zero) if structured else _fetcher(LOADS_A, parts, zero)
     fetch_b = _fetcher(LOADS_B, parts, zero)
     stash_a, stash_b = _stasher(LOADS_A, parts), _stasher(LOADS_B, parts)
-    finish = _fused_finisher(epilogue) if epilogue else _finisher(parts, real)
+    finish = sums_finisher(epilogue, parts, real)
     scalar, shut = scalar_reader(parts, zero), gate_reader(parts, zero)
 
     @device
@@ -136,15 +136,19 @@ def gemm_kernel(structured: bool, epilogue: tuple, *tiles) -> KernelSource:
         for i in range(ACCUMULATORS):
             accumulators[i] = zero
 
-        # 5. The first slab takes the remainder of k, so that the others need no test along k.
+        # 5. The first slab takes the remainder of k, its end, so that the others need no test along k; as in wide.py,
+        #    so that both kernels, with any tiles, add up in the same order.
         if depth > 0:
             first = int32((depth - 1) % BK + 1)
-            fetch_a(a, a_at, a_step, a_i, a_i_step, rows, a_k, a_k_step, first, a_sign, slab_a,
-                    top, int64(0), a_row, a_column, stored, hermitian)
-            fetch_b(b, b_at, b_step, b_j, b_j_step, columns, b_k, b_k_step, first, b_sign, slab_b,
-                    left, int64(0), b_column, b_row, int32(0), int32(0))
-            a_at += first * a_column
-            b_at += first * b_row
+            start = depth - first if first < BK else int64(0)
+            skipped = int64(first if first < BK else 0)
+            a_first, b_first = a_at + start * a_column, b_at + start * b_row
+            fetch_a(a, a_first, a_step, a_i, a_i_step, rows, a_k, a_k_step, first, a_sign, slab_a,
+                    top, start, a_row, a_column, stored, hermitian)
+            fetch_b(b, b_first, b_step, b_j, b_j_step, columns, b_k, b_k_step, first, b_sign, slab_b,
+                    left, start, b_column, b_row, int32(0), int32(0))
+            a_at += (first - skipped) * a_column
+            b_at += (first - skipped) * b_row
             stash_a(shared, a_to, a_to_step, slab_a)
             stash_b(shared, b_to, b_to_step, slab_b)
             cuda.syncthreads()
@@ -156,7 +160,7 @@ def gemm_kernel(structured: bool, epilogue: tuple, *tiles) -> KernelSource:
             # 6. Each turn multiplies one slab out of shared memory while the next comes from global memory.
             while left_over >= 0:
                 if left_over > 0:
-                    done = depth - left_over
+                    done = depth - left_over - skipped
                     fetch_a(a, a_at, a_step, a_i, a_i_step, rows, a_k, a_k_step, int32(BK), a_sign, slab_a,
                             top, done, a_row, a_column, stored, hermitian)
                     fetch_b(b, b_at, b_step, b_j, b_j_step, columns, b_k, b_k_step, int32(BK), b_sign, slab_b,
@@ -222,17 +226,17 @@ def _multiplier(rows, columns, parts):
         def multiply(accumulators, a, b):
             for i in range(rows):
                 for j in range(columns):
-                    accumulators[i * columns + j] += a[i] * b[j]
+                    accumulators[i * columns + j] = cuda.fma(a[i], b[j], accumulators[i * columns + j])
     else:
         @device
         def multiply(accumulators, a, b):
             for i in range(rows):
                 for j in range(columns):  # four real multiply-adds; the complex operator would cost six operations
                     at = 2 * (i * columns + j)
-                    accumulators[at] += a[2 * i] * b[2 * j]
-                    accumulators[at] -= a[2 * i + 1] * b[2 * j + 1]
-                    accumulators[at + 1] += a[2 * i] * b[2 * j + 1]
-                    accumulators[at + 1] += a[2 * i + 1] * b[2 * j]
+                    accumulators[at] = cuda.fma(a[2 * i], b[2 * j], accumulators[at])
+                    accumulators[at] = cuda.fma(-a[2 * i + 1], b[2 * j + 1], accumulators[at])
+                    accumulators[at + 1] = cuda.fma(a[2 * i], b[2 * j + 1], accumulators[at + 1])
+                    accumulators[at + 1] = cuda.fma(a[2 * i + 1], b[2 * j], accumulators[at + 1])
     return multiply
 
 
@@ -312,45 +316,3 @@ def _stasher(loads, parts):
             for i in range(loads):
                 store(shared, uint32(2 * (at + i * step)), 0, (values[2 * i], values[2 * i + 1]))
     return stash
-
-
-def _finisher(parts, real):
-    """Device function: one element of the result; is_real: on the diagonal of a Hermitian one.
-
-    The arguments after it are for `_fused_finisher`, which has the same ones.
-    """
-    zero = real(0)
-    if parts == 1:
-        @device
-        def finish(address, at, accumulators, index, alpha, alpha_imag, beta, beta_imag, is_real, i, j, bias, bias_step,
-                   aux, aux_at):
-            C = pointer_to(address, real)
-            value = alpha * accumulators[index]
-            if beta != 0:
-                value += beta * C[at]
-            C[at] = value
-    else:
-        @device
-        def finish(address, at, accumulators, index, alpha_real, alpha_imag, beta_real, beta_imag, is_real, i, j, bias,
-                   bias_step, aux, aux_at):
-            C = pointer_to(address, real)
-            x, y = accumulators[2 * index], accumulators[2 * index + 1]
-            real_part, imag = alpha_real * x - alpha_imag * y, alpha_real * y + alpha_imag * x
-            if beta_real != 0 or beta_imag != 0:
-                x, y = C[2 * at], C[2 * at + 1]
-                real_part += beta_real * x - beta_imag * y
-                imag += beta_real * y + beta_imag * x
-            C[2 * at], C[2 * at + 1] = real_part, zero if is_real else imag
-    return finish
-
-
-def _fused_finisher(epilogue):
-    """Device function: one element of a real result with bias, activation or gradient (the fields of an Epilogue)."""
-    finish_number = number_finisher(*epilogue)
-
-    @device
-    def finish(address, at, accumulators, index, alpha, alpha_imag, beta, beta_imag, is_real, i, j, bias, bias_step,
-               aux, aux_at):
-        finish_number(address, at, accumulators[index], i, j, bias, bias_step, aux, aux_at, alpha, beta)
-
-    return finish
