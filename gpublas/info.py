@@ -8,7 +8,7 @@ import platform
 import sys
 
 from . import context, diskcache
-from .cuda import driver
+from .cuda import driver, trust
 from .version import __version__
 
 # Distribution, what it is for, and the pip command that adds it.
@@ -70,6 +70,9 @@ def report() -> str:
         ("Packages", packages),
         ("Disk cache", _cache_rows()),
     ]
+    checks = [(f"{kind} on {device}", reason or "passed") for device, kind, reason in trust.kept()]
+    if checks:
+        sections.append(("Checks of tensor cores", checks))
     if missing:
         sections.append(("To add what is missing", [("run", command) for command in missing]))
     lines = []

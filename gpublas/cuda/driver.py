@@ -121,6 +121,13 @@ class CudaDevice:
         self._streams: dict[int, Any] = {}
         self._lock = threading.Lock()
 
+    @functools.cached_property
+    def driver_version(self) -> int:
+        """The CUDA version that the driver supports, as 1000 major + 10 minor."""
+        from cuda.bindings import driver
+
+        return int(_checked(driver.cuDriverGetVersion()))
+
     def stream(self, handle: int | None) -> Any:
         """The cuda-core stream for a foreign handle; the device's default stream for None or 0."""
         self._device.set_current()

@@ -25,6 +25,7 @@ class ExecutorDevice:
     """
 
     kind = name = place = "executor"
+    driver_version = 0
     keeps_ranges = True
 
     def __init__(self, *, checked: bool = True, order: str = "forward", seed: int = 0, counters: bool = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import warnings
 
 from ..context import Call
 from ..errors import UnsupportedError
@@ -16,6 +17,7 @@ from .gemm.select import choose as choose_simt
 from .gemm.select import tiles
 from .level3 import build_gemm
 from .plan import Launch, Plan
+from .trust import verdict
 
 _PLANS = 4096
 _SIMT = {"f32": S, "f64": D}  # kinds of arithmetic that are IEEE, and so not for tensor cores
@@ -25,9 +27,29 @@ _FAR = 2**31  # bytes: offsets within a tile of an operand that lies along k hav
 
 def mixed_gemm(call: Call, problem: MixedProblem, alpha: float, beta: float, operands: Operands) -> None:
     """C = epilogue(alpha A B + beta C + bias)."""
+    if problem.kind not in _SIMT and call.device.kind == "cuda":
+        problem = _trusted(call.device, problem)
     pointers = {name: 0 if array is None else array.pointer
                 for name, array in zip(Operands._fields, operands, strict=True)}
     plan_mixed(call.device.capability, problem).run(call, {**pointers, "alpha": alpha, "beta": beta})
+
+
+def _trusted(device, problem: MixedProblem) -> MixedProblem:
+    """The problem, if the device passes the check of its tensor cores; else float32 in IEEE arithmetic, which is all
+    that a faster float32 permits, and UnsupportedError for other types."""
+    reason = verdict(device, problem.kind)
+    if not reason:
+        return problem
+    if (device.name, problem.kind) not in _warned:
+        _warned.add((device.name, problem.kind))
+        warnings.warn(f"gpublas: {device.name} failed the check of {problem.kind} on tensor cores, which are not used "
+                      f"for it: {reason}", RuntimeWarning, stacklevel=2)
+    if problem.kind.startswith("tf32"):
+        return problem._replace(kind="f32")
+    raise UnsupportedError(f"gemm of {problem.kind}: {device.name} failed the check of its tensor cores: {reason}")
+
+
+_warned: set[tuple[str, str]] = set()  # (device, kind of arithmetic)
 
 
 @functools.lru_cache(_PLANS)

@@ -1,0 +1,104 @@
+"""Whether the tensor cores of a device compute what our kernels expect of them: asked once, of the device itself.
+
+Fragment layouts, swizzled copies and matrix instructions can be tested on the executor only against our own reading of
+their documentation. So on a real GPU a kind of arithmetic is checked before it is first used: products of small
+integers in awkward shapes, exact in every kind, against the kernels of ordinary arithmetic units on the same device.
+The verdict is kept on disk, for this device, driver and version of the library.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .. import arrays, diskcache
+from ..arrays import Array
+from ..mixed import MixedProblem, Operands
+from ..version import __version__
+
+_FOLDER = "verdicts"
+# Shapes and orders: one row, parts of tiles, several slabs and a rest of k; both ways of lying, and no whole chunks.
+_CASES = ((1, 9, 8, "C", "F"), (65, 33, 72, "F", "C"), (130, 72, 200, "C", "C"), (40, 130, 136, "F", "F"),
+          (33, 17, 71, "C", "C"))
+_TYPES = {"f16": "float16", "bf16": "bfloat16", "s8": "int8", "tf32": "float32", "tf32x3": "float32"}
+_lock = threading.Lock()
+_known: dict[str, str] = {}  # by key; "" where the device is to be trusted
+
+
+def verdict(device: Any, kind: str) -> str:
+    """Why a kind of arithmetic must not be used on a device; "" if it may. Runs the check the first time."""
+    name = _key(device, kind)
+    with _lock:
+        if name not in _known:
+            stored = diskcache.read(_FOLDER, name)
+            if stored is not None:
+                _known[name] = json.loads(stored)["verdict"]
+            else:
+                _known[name] = examine(device, kind)
+                diskcache.write(_FOLDER, name, json.dumps(
+                    {"device": device.name, "kind": kind, "version": __version__, "driver": device.driver_version,
+                     "verdict": _known[name]}).encode())
+        return _known[name]
+
+
+def _key(device, kind):
+    from .compile import source_digest
+    from .gemm import mma
+
+    return diskcache.key(kind, device.name, device.capability, device.driver_version, __version__, source_digest(mma))
+
+
+def kept() -> list[tuple[str, str, str]]:
+    """(device, kind, verdict) of every check that is on disk, for this version of the library."""
+    folder = diskcache.folder() / _FOLDER
+    found = []
+    for path in sorted(folder.glob("*")) if folder.is_dir() else []:
+        stored = diskcache.read(_FOLDER, path.name)
+        entry = json.loads(stored) if stored else {}
+        if entry.get("version") == __version__:
+            found.append((entry["device"], entry["kind"], entry["verdict"]))
+    return found
+
+
+def examine(device: Any, kind: str) -> str:
+    """Run the check: what went wrong, or ""."""
+    rng = np.random.default_rng(20261201)
+    for m, n, k, order_a, order_b in _CASES:
+        A, B = (np.asarray(rng.integers(-4, 5, extents), order=order)  # type: ignore[call-overload]
+                for extents, order in (((m, k), order_a), ((k, n), order_b)))
+        try:
+            found, expected = _product(device, kind, A, B), _product(device, "f32", A, B)
+        except Exception as error:  # whatever the device reports is the verdict
+            return f"{m} x {n} x {k}: {type(error).__name__}: {error}"
+        wrong = int(np.count_nonzero(found != expected))
+        if wrong:
+            return f"{m} x {n} x {k}: {wrong} of {m * n} elements differ from those of ordinary arithmetic units"
+    return ""
+
+
+def _product(device, kind, A, B):
+    """A B on the device by one kind of arithmetic, as float32."""
+    from .mixed import plan_mixed
+
+    name = _TYPES.get(kind, "float32")
+    dtype = arrays.bfloat16() if name == "bfloat16" and kind == "bf16" else np.dtype(name)
+    stream = device.stream(None)
+    run = SimpleNamespace(device=device, stream=stream, memory=[], plans_run=0, recorder=None)
+    operands = []
+    for values in (A.astype(dtype), B.astype(dtype), np.full((len(A), B.shape[1]), np.nan, np.float32)):
+        compact = values if values.flags.c_contiguous else values.T
+        buffer = device.allocate(compact.nbytes, stream)
+        device.upload(compact, buffer.pointer, stream)
+        run.memory.append((buffer.pointer, compact.nbytes))
+        operands.append(Array(buffer.pointer, values.shape, values.strides, values.dtype, True, device.place, buffer))
+    a, b, c = operands
+    problem = MixedProblem.of(kind, "f32", Operands(a, b, c, None, None), True, "", "", "")
+    pointers = {name: array.pointer for name, array in zip("ABC", operands, strict=True)}
+    plan_mixed(device.capability, problem).run(run, {**pointers, "bias": 0, "aux": 0, "alpha": 1.0, "beta": 0.0})
+    result = np.empty((len(A), B.shape[1]), np.float32)
+    device.download(operands[2].pointer, result, stream)
+    return result
