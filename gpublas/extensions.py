@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import arrays, backend, checks
+from . import arrays, backend, checks, mixed
 from .checks import ZERO, Argument, Scalar
 from .context import call
 from .errors import ArgumentError
 from .flags import Diag, Op, Side, UpLo
-from .level3 import _arguments, _inner, _operands, _output, _under
+from .level3 import _arguments, _beside, _inner, _operands, _output, _under
 from .operands import Batch, Matrix, Stack, Stored, Triangular, Vector
 from .precision import C as _C
 from .precision import D, Precision, Routine, S, Z
@@ -149,8 +149,8 @@ def _tpttr(this: Routine, uplo: Any, AP: Any, A: Any = None) -> Any:
     return A
 
 
-def _gemm_strided_batched(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: Any = 0,
-                          C: Any = None) -> Any:
+def _gemm_strided_batched(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: Any = 0, C: Any = None,
+                          *, compute: Any = None, epilogue: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
     """C[i] = alpha op(A[i]) op(B[i]) + beta C[i] for every i, in one launch ({p}gemm_strided_batched of cuBLAS).
 
     opA, opB: "N", "T" or "C", for all products. alpha, beta: numbers or 0-d device arrays, for all products.
@@ -158,6 +158,8 @@ def _gemm_strided_batched(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any,
         a stride of 0, means one matrix for all products.
     C: (products, m, n) array of {dtype}, written in place and returned. Not read when beta == 0, and then may be
         omitted: a new array is returned. With k == 0 the result is beta C.
+    compute, epilogue, bias, out_dtype: as for gemm, with one bias for all products; and as there the generic name takes
+        float16, bfloat16 and int8 too.
 
     Raises ArgumentError or DTypeError before anything is written. Source: cuBLAS, {p}gemmStridedBatched.
 
@@ -168,10 +170,10 @@ def _gemm_strided_batched(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any,
     ((5, 2, 4), 3.0)
     """
     op_a, op_b = checks.flag(this.name, 1, "opA", opA, Op), checks.flag(this.name, 2, "opB", opB, Op)
-    a, b = checks.array(this.name, 4, "A", A, 3), checks.array(this.name, 5, "B", B, 3)
-    kind = checks.precision(this, a)
-    checks.dtype(this.name, a, kind.dtype)
-    checks.dtype(this.name, b, kind.dtype)
+    a = checks.array(this.name, 4, "A", A, 3)
+    if mixed.wanted(a, compute, epilogue, bias, out_dtype):
+        return mixed.gemm(this, op_a, op_b, alpha, a, B, beta, C, compute, epilogue, bias, None, out_dtype)
+    b, kind = _beside(this, a, 5, B, 3)
     scale_a = checks.scalar(this.name, 3, "alpha", alpha, kind)
     scale_b = checks.scalar(this.name, 6, "beta", beta, kind)
     products = b.array.shape[0] if a.array.shape[0] == 1 else a.array.shape[0]

@@ -69,9 +69,9 @@ def _operands(this: Routine, position_a: int, A: Any, position_b: int, B: Any) -
     return (a, *_beside(this, a, position_b, B))
 
 
-def _beside(this: Routine, a: Argument, position: int, B: Any) -> tuple[Argument, Precision]:
-    """The second matrix, of the first one's element type, and the precision."""
-    b = checks.array(this.name, position, "B", B, 2)
+def _beside(this: Routine, a: Argument, position: int, B: Any, ndim: int = 2) -> tuple[Argument, Precision]:
+    """The second matrix (or stack of them), of the first one's element type, and the precision."""
+    b = checks.array(this.name, position, "B", B, ndim)
     kind = checks.precision(this, a)
     checks.dtype(this.name, a, kind.dtype)
     checks.dtype(this.name, b, kind.dtype)

@@ -86,12 +86,18 @@ class MixedProblem(NamedTuple):
            aux: str) -> MixedProblem:
         """The problem of some operands; reads: whether A and B are read at all."""
         A, B, C = operands.A, operands.B, operands.C
-        (m, k), n = A.shape, B.shape[1]
+        (m, k), n = A.shape[-2:], B.shape[-1]
+        batch = ALONE
+        if C.ndim == 3:
+            a, b, c = (array.steps[0] if array.shape[0] > 1 else 0 for array in (A, B, C))
+            batch = Batch(C.shape[0], a, b, c)
         bias_step = operands.bias.steps[0 if operands.bias.ndim == 1 or operands.bias.shape[1] == 1 else 1] \
             if operands.bias is not None else 0
         aux_steps = operands.aux.steps if operands.aux is not None else (0, 0)
-        return cls(kind, out, m, n, k if reads else 0, (*A.steps, *B.steps, *C.steps),  # type: ignore[arg-type]
-                   (_chunked(A), _chunked(B)), activation, bias, aux, bias_step, aux_steps)  # type: ignore[arg-type]
+        return cls(kind, out, m, n, k if reads else 0,
+                   (*A.steps[-2:], *B.steps[-2:], *C.steps[-2:]),  # type: ignore[arg-type]
+                   (_chunked(A), _chunked(B)), activation, bias, aux, bias_step, aux_steps,  # type: ignore[arg-type]
+                   batch)
 
 
 def wanted(a: Argument, *keywords: Any) -> bool:
@@ -101,15 +107,12 @@ def wanted(a: Argument, *keywords: Any) -> bool:
 
 def gemm(this: Routine, op_a: Op, op_b: Op, alpha: Any, a: Argument, B: Any, beta: Any, C: Any, compute: Any,
          epilogue: Any, bias: Any, aux: Any, out_dtype: Any) -> Any:
-    """The call, once gemm has found that it is one of these."""
-    b = checks.array(this.name, 5, "B", B, 2)
+    """The call, once gemm (or gemm_strided_batched, whose arrays have an axis more) has found that it is one of these.
+    """
+    b = checks.array(this.name, 5, "B", B, a.array.ndim)
     arithmetic = _arithmetic(this, a, compute)
     checks.dtype(this.name, b, a.array.dtype)
-    (m, k), (depth, n) = (shape[::-1] if op.transposes else shape for op, shape in
-                          ((op_a, a.array.shape), (op_b, b.array.shape)))
-    if depth != k:
-        raise ArgumentError(this.name, 5, "B", f"shape {b.array.shape} with opB={op_b}",
-                            f"op(B) with {k} rows, as op(A) has columns (A has shape {a.array.shape}, opA={op_a})")
+    *products, m, n = shape = _shape(this, op_a, a, op_b, b)
     out = _out(this, arithmetic, C, out_dtype)
     numbers = D if out in ("int32", "float64") else S
     factor, old = (_number(this, position, name, value, numbers, out) for position, name, value in
@@ -117,10 +120,10 @@ def gemm(this: Routine, op_a: Op, op_b: Op, alpha: Any, a: Argument, B: Any, bet
     if C is None:
         if old != 0:
             raise ArgumentError(this.name, 7, "C", "None", "an array, since beta is not 0")
-        C = arrays.empty(a.given, (m, n), _dtype(out), order="F")
-    c = checks.array(this.name, 7, "C", C, 2)
+        C = arrays.empty(a.given, shape, _dtype(out), order="C" if products else "F")
+    c = checks.array(this.name, 7, "C", C, len(shape))
     checks.dtype(this.name, c, _dtype(out))
-    checks.shape(this.name, c, (m, n), "rows of op(A), columns of op(B)")
+    checks.shape(this.name, c, shape, "rows of op(A), columns of op(B)")
     activation, aux_mode = _epilogue(this, epilogue, aux, out)
     reads: dict[str, Argument] = {"A": a, "B": b}
     writes: dict[str, Argument] = {}
@@ -128,6 +131,8 @@ def gemm(this: Routine, op_a: Op, op_b: Op, alpha: Any, a: Argument, B: Any, bet
     if bias is not None:
         bias_mode, reads["bias"] = _bias(this, bias, m, n, c, out)
     if aux is not None:
+        if products:
+            raise ArgumentError(this.name, None, "aux", "an array", "None, for a batch")
         found = checks.array(this.name, None, "aux", aux, 2)
         checks.dtype(this.name, found, c.array.dtype)
         checks.shape(this.name, found, (m, n), "that of C")
@@ -136,15 +141,28 @@ def gemm(this: Routine, op_a: Op, op_b: Op, alpha: Any, a: Argument, B: Any, bet
     if updates is None:
         writes["C"] = c
     with call(this.name, reads, writes, updates) as run:
-        if m and n:
+        if 0 not in shape:
             operands = Operands(_operand(run["A"], op_a), _operand(run["B"], op_b), run["C"],
                                 run["bias"] if bias_mode else None, run["aux"] if aux_mode else None)
-            if abs(run["C"].strides[0]) < abs(run["C"].strides[1]):
+            if abs(run["C"].strides[-2]) < abs(run["C"].strides[-1]):
                 operands, bias_mode = operands.transposed, {"row": "column", "column": "row", "": ""}[bias_mode]
             problem = MixedProblem.of(arithmetic.kind, _OUT_NAMES[out], operands, factor != 0, activation, bias_mode,
                                       aux_mode)
             backend.of(run).mixed_gemm(run, problem, factor, old, operands)
     return C
+
+
+def _shape(this: Routine, op_a: Op, a: Argument, op_b: Op, b: Argument) -> tuple[int, ...]:
+    """The shape of C, whose factors fit each other; in a batch, an extent of 1 stands for any number of products."""
+    (*first, m, k), (*second, depth, n) = (
+        (*found.array.shape[:-2], *found.array.shape[:-3:-1]) if op.transposes else found.array.shape
+        for op, found in ((op_a, a), (op_b, b)))
+    if depth != k:
+        raise ArgumentError(this.name, 5, "B", f"shape {b.array.shape} with opB={op_b}",
+                            f"op(B) with {k} rows, as op(A) has columns (A has shape {a.array.shape}, opA={op_a})")
+    if first and second[0] not in (1, first[0]) and first[0] != 1:
+        raise ArgumentError(this.name, 5, "B", f"{second[0]} matrices", f"{first[0]}, as A has, or 1")
+    return (*(second if first == [1] else first), m, n)
 
 
 def _arithmetic(this: Routine, a: Argument, compute: Any) -> Arithmetic:
@@ -178,7 +196,7 @@ def _dtype(name: str) -> np.dtype:
 
 def _number(this: Routine, position: int, name: str, value: Any, kind: Precision, out: str) -> float:
     found = checks.number(this.name, position, name, value, kind)
-    if out == "int32" and (found != int(found) or abs(found) >= 2**31):
+    if out == "int32" and (not abs(found) < 2**31 or found != int(found)):
         raise ArgumentError(this.name, position, name, found, "an integer of 32 bits, since C is int32")
     return found
 
@@ -223,11 +241,12 @@ def _operand(array: Array, op: Op) -> Array:
 
 
 def _turned(array: Array) -> Array:
-    return Array(array.pointer, array.shape[::-1], array.strides[::-1], array.dtype, array.writeable, array.place,
-                 array.owner)
+    shape, strides = (values[:-2] + values[:-3:-1] for values in (array.shape, array.strides))
+    return Array(array.pointer, shape, strides, array.dtype, array.writeable, array.place, array.owner)
 
 
 def _chunked(array: Array) -> bool:
-    """Whether the matrix begins at a multiple of 16 bytes, and goes on at multiples of them but for its fast axis."""
-    slow = max(range(2), key=lambda axis: abs(array.strides[axis]) if array.shape[axis] > 1 else 0)
-    return not array.pointer % 16 and (array.shape[slow] <= 1 or not array.strides[slow] % 16)
+    """Whether all matrices begin at multiples of 16 bytes, and go on at multiples of them but for their fast axis."""
+    *batch, first, second = (abs(stride) if extent > 1 else 0
+                             for stride, extent in zip(array.strides, array.shape, strict=True))
+    return not any(step % 16 for step in (array.pointer, max(first, second), *batch))

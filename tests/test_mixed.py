@@ -297,3 +297,47 @@ def test_no_bank_conflicts(rng):
             gpublas.gemm(op_a, op_b, 1.0, A, B, out_dtype=np.float32)
         (_, counted), = counting.counts
         assert counted.bank_conflicts == 0
+
+
+def stack(rng, products, rows, columns, dtype, layout):
+    """Matrices of a batch, each laid out as `matrix` does, or one for all of them."""
+    if layout == "one for all":
+        return np.broadcast_to(matrix(rng, rows, columns, dtype, "C"), (products, rows, columns))
+    if layout == "single":
+        return matrix(rng, rows, columns, dtype, "C")[None]
+    values = np.stack([matrix(rng, rows, columns, dtype, "C") for _ in range(products)])
+    return np.array(values.swapaxes(1, 2), order="C").swapaxes(1, 2) if layout == "F" else values
+
+
+@pytest.mark.parametrize("layout_a, layout_b", [("C", "F"), ("F", "C"), ("one for all", "C"), ("C", "single")])
+def test_batches(device, rng, layout_a, layout_b):
+    """One launch for all products; whole chunks, and steps between matrices that are none."""
+    for m, n, k in ((8, 16, 24), (5, 3, 7), (1, 1, 1)):
+        A, B = stack(rng, 3, m, k, F16, layout_a), stack(rng, 3, k, n, F16, layout_b)
+        C = gpublas.gemm_strided_batched("N", "N", 0.5, A, B, out_dtype=np.float32)
+        assert C.shape == (3, m, n)
+        for number in range(3):
+            check(C[number], "N", A[number], "N", B[number if len(B) > 1 else 0], 0.5)
+        bias = matrix(rng, m, 1, F32, "C")
+        fused = gpublas.gemm_strided_batched("N", "N", 0.5, A, B, out_dtype=np.float32, epilogue="relu", bias=bias)
+        assert np.allclose(fused, np.maximum(C + bias, 0), rtol=0, atol=1e-5)
+
+
+def test_many_small_products(device, rng):
+    """More products than a grid has rows, of float32 with an epilogue, of int8 with beta."""
+    A, B = rng.random((70000, 2, 2), np.float32), rng.random((70000, 2, 2), np.float32)
+    C = gpublas.sgemm_strided_batched("N", "T", -1.0, A, B, epilogue="relu")
+    assert C.shape == A.shape and (C == 0).all()
+    A, C = np.ones((70, 2, 3), S8), np.full((70, 2, 2), 5, S32)
+    gpublas.gemm_strided_batched("N", "T", 2, A, A, -1, C)
+    assert (C == 1).all()
+
+
+def test_wrong_batches(device):
+    A, B = np.ones((3, 4, 4), F16), np.ones((2, 4, 4), F16)
+    with pytest.raises(ArgumentError, match="2 matrices"):
+        gpublas.gemm_strided_batched("N", "N", 1.0, A, B)
+    with pytest.raises(ArgumentError, match="axes"):
+        gpublas.gemm_strided_batched("N", "N", 1.0, A, B[0])
+    with pytest.raises(ArgumentError, match="shape"):
+        gpublas.gemm_strided_batched("N", "N", 1.0, A, A, 0.0, np.ones((2, 4, 4), F16))

@@ -46,7 +46,7 @@ def mixed_gemm(call: Call, problem: MixedProblem, alpha: float, beta: float, ope
 def _view(array: Array) -> np.ndarray:
     """The memory as it is to be read: of the owner, or of its transpose."""
     memory = array.ndarray
-    return memory if (memory.shape, memory.strides) == (array.shape, array.strides) else memory.T
+    return memory if (memory.shape, memory.strides) == (array.shape, array.strides) else memory.swapaxes(-1, -2)
 
 
 _CUBIC, _ROOT = 0.044715, math.sqrt(2 / math.pi)  # Python numbers take the type of the array beside them

@@ -33,6 +33,7 @@ class Epilogue:
     aux: str = ""
 
 
+OUT_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "s32": 4, "f64": 8}  # of an element of C
 _WIDE = {"f32": float32, "f64": float64, "s32": int32}  # types of C that are numbers of a kernel as they are
 _half_to_float = instruction("cvt.f32.f16 $0, $1;", "f", "h")
 _float_to_half = instruction("cvt.rn.f16.f32 $0, $1;", "h", "f")

@@ -27,7 +27,7 @@ from ..ptx import (
     zeros,
 )
 from .config import ROW_BYTES, MmaConfig
-from .epilogue import finisher
+from .epilogue import OUT_BYTES, finisher
 from .tuples import tuple_of
 
 device = cuda.jit(device=True)
@@ -58,7 +58,7 @@ def mma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSourc
     WM, WN = config.warp_rows, config.warp_columns
     WARPS_DOWN = BM // WM
     B_START, STAGE = BM * ROW_BYTES, config.stage_bytes
-    PITCH = config.result_pitch
+    PITCH, OUT_SIZE = config.result_pitch, OUT_BYTES[epilogue[0]]
     sum_kind = int32 if config.kind == "s8" else float32
 
     fill_a, fill_a_rest, a_state = _fillers(a_lies, BM, config)
@@ -160,7 +160,7 @@ def mma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSourc
         cuda.syncthreads()
         keep(int32(base + ((warp_top + (lane >> 2)) * PITCH + warp_left + (lane & 3) * 2) * 4), sums)
         cuda.syncthreads()
-        c = matrix_at(C, product, c_batch, tables, 1)
+        c = matrix_at(C, product, c_batch, tables, OUT_SIZE)
         at = t
         while at < BM * BN:
             i, j = int32(at // BN), int32(at % BN)
