@@ -15,7 +15,7 @@ import numpy as np
 from . import arrays
 from .arrays import HOST, Array
 from .checks import Argument
-from .errors import ArgumentError, DeviceError, OutOfMemoryError
+from .errors import ArgumentError, DeviceError, OutOfMemoryError, UnsupportedError
 from .precision import Routine
 
 log = logging.getLogger("gpublas")
@@ -131,15 +131,21 @@ class Context:
     device: "cpu", "cuda", "cuda:1", "executor", a device object, or None for the default (GPUBLAS_DEVICE, else
     CUDA where a usable GPU is, else the CPU). stream: handle of a CUDA stream for NumPy arrays and for arrays whose
     library has no current stream. precision: "ieee", the only mode so far: arithmetic in the routine's precision.
+    batch_invariant: a row or column of a gemm's result has the same bits whatever the others are and however many: k is
+    never split. Not on the CPU, whose BLAS makes no such promise: UnsupportedError.
     """
 
-    def __init__(self, device: str | Any | None = None, *, stream: int | None = None, precision: str = "ieee"):
+    def __init__(self, device: str | Any | None = None, *, stream: int | None = None, precision: str = "ieee",
+                 batch_invariant: bool = False):
         if precision not in PRECISION_MODES:
             raise ArgumentError("Context", None, "precision", repr(precision), " or ".join(map(repr, PRECISION_MODES)))
         self.device = _device(device) if device is None or isinstance(device, str) else device
         self.stream = stream
         self.precision = precision
+        self.batch_invariant = batch_invariant
         self.on_host = self.device.kind == "cpu"  # whether the CPU device serves NumPy arrays
+        if batch_invariant and self.on_host:
+            raise UnsupportedError("batch_invariant: the BLAS of device 'cpu' does not promise it")
         self.pool = WorkspacePool()
         self.repeats: dict[tuple, Any] = {}  # what calls came down to: see repeats.py
 

@@ -61,7 +61,7 @@ def axpy(this: Routine, ordinary: Way) -> Way:
         if (type(x) is type(y) is ndarray and x.dtype is y.dtype
                 and (type(alpha) in _REAL or (x.dtype.kind == "c" and type(alpha) in _COMPLEX)) and alpha
                 and x.ndim == 1 and 0 < x.size <= _VECTOR and x.shape == y.shape and x is not y
-                and (x.base is y.base is None or not may_share_memory(x, y)) and y.flags.writeable
+                and (x.base is y.base is None or not may_share_memory(x, y)) and y.flags.carray
                 and (chosen() or current()).on_host):
             run = runs[x.dtype]
             try:
@@ -81,7 +81,7 @@ def scal(this: Routine, ordinary: Way) -> Way:
 
     def routine(alpha, x):
         if (type(x) is ndarray and type(alpha) in _REAL and alpha and x.ndim == 1 and 0 < x.size <= _VECTOR
-                and x.flags.writeable and (chosen() or current()).on_host):
+                and x.flags.carray and (chosen() or current()).on_host):
             run = runs[x.dtype]
             try:
                 if run is not None and run(alpha, x) is x:
@@ -148,7 +148,7 @@ def gemv(this: Routine, ordinary: Way) -> Way:
     def routine(op, alpha, A, x, beta=0, y=None):
         if (type(A) is type(x) is type(y) is ndarray and A.dtype is x.dtype is y.dtype and _fit(A, alpha, beta)
                 and alpha and type(op) is str and op in _OP and 0 < A.size <= _VECTOR
-                and A.shape == (x.shape + y.shape if _OP[op] else y.shape + x.shape) and y.flags.writeable
+                and A.shape == (x.shape + y.shape if _OP[op] else y.shape + x.shape) and y.flags.carray
                 and _apart(y, A, x) and (chosen() or current()).on_host):
             run = runs[A.dtype]
             try:

@@ -270,7 +270,8 @@ class GemmProblem(NamedTuple):
 
     m, n, k: C is m x n, A is m x k. strides: row and column strides of A, B and C in elements. stored: which triangle
     of a symmetric A is there, 1 lower, -1 upper, 0 for a general A. triangle: the part of C that is written, None
-    for all. aligned: whether A and B, of every product, are known to begin at multiples of 16 bytes.
+    for all. aligned: whether A and B, of every product, are known to begin at multiples of 16 bytes. whole: whether k
+    must not be split, so that an element of C has the same bits whatever m and n are.
     """
 
     precision: Precision
@@ -285,6 +286,7 @@ class GemmProblem(NamedTuple):
     hermitian: bool = False
     triangle: Triangle | None = None
     aligned: tuple[bool, bool] = (False, False)
+    whole: bool = False
 
     @classmethod
     def of(cls, A: Matrix | Symmetric, B: Matrix, C: Matrix, batch: Batch = ALONE,

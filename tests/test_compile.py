@@ -16,7 +16,7 @@ from gpublas import diskcache
 from gpublas.cuda import compile as compiler
 from gpublas.cuda.gemm import config, simt
 
-TILES = (False, *dataclasses.astuple(config.SMALL["s"]))  # what the factory takes
+TILES = (False, (), *dataclasses.astuple(config.LARGE["s"]))
 
 FACTORY = '''
 from numba import cuda, float32, int32, int64

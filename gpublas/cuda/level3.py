@@ -13,9 +13,10 @@ import numpy as np
 from ..checks import ONE, Scalar
 from ..context import Call
 from ..operands import ALONE, Batch, GemmProblem, Matrix, Symmetric, Triangle, Triangular, TriangularProblem
+from ..precision import Precision
 from . import scalars
 from .compile import Kernel, build
-from .gemm.select import Choice, choose
+from .gemm.select import Choice, choose, splits
 from .plan import At, Launch, Plan
 
 _NO_EPILOGUE = (0, 0, 0, 0, 0)  # bias, its step, aux, its steps
@@ -25,7 +26,10 @@ _PLANS = 4096  # remembered of each kind; a plan is a few hundred bytes
 def gemm(call: Call, alpha: Scalar, A: Matrix | Symmetric, B: Matrix, beta: Scalar, C: Matrix,
          batch: Batch = ALONE, triangle: Triangle | None = None, conjugate_alpha: bool = False) -> None:
     """C = alpha A B + beta C, for one product or a batch of them, on all of C or on one triangle."""
-    plan = plan_gemm(call.device.capability, GemmProblem.of(A, B, C, batch, triangle))
+    problem = GemmProblem.of(A, B, C, batch, triangle)
+    if call.context.batch_invariant:
+        problem = problem._replace(whole=True)
+    plan = plan_gemm(call.device.capability, problem)
     pointers = {"A": (A.matrix if isinstance(A, Symmetric) else A).pointer, "B": B.pointer, "C": C.pointer}
     plan.serve(call, pointers, alpha, beta, conjugate_alpha)
 
@@ -104,8 +108,55 @@ def _triangular(call, solve, alpha, A, B, batch):
 
 @functools.lru_cache(_PLANS)
 def plan_gemm(capability: tuple, problem: GemmProblem) -> Plan:
-    """One launch: a block for each tile of each C, numbered along one axis so that no grid limit is met."""
-    return Plan((_gemm_launch(capability, problem, "A", "B", "C", scalars.NAMES),))
+    """One launch: a block for each tile of each C, numbered along one axis so that no grid limit is met.
+
+    Where there are few tiles and k is long, k is cut: the parts' products go to workspace, and another launch adds them
+    up in order.
+    """
+    choice = choose(problem)
+    parts, length = 1, problem.k
+    if not (problem.whole or problem.stored or problem.triangle) and problem.batch == ALONE:
+        parts, length = splits(choice.tiles(problem.m, problem.n), problem.k, choice.config.block_depth)
+    if parts == 1:
+        return Plan((_gemm_launch(capability, problem, "A", "B", "C", scalars.NAMES),))
+    launches = [_gemm_launch(capability, part, At("A", a), At("B", b), At("workspace", c), _UNSCALED)
+                for part, a, b, c in split_problem(problem, parts, length, *(problem.precision.dtype.itemsize,) * 2)]
+    launches.append(fold_launch(capability, problem.precision, problem, parts, (), scalars.NAMES, _NO_EPILOGUE))
+    return Plan(tuple(launches), parts * problem.m * problem.n * problem.precision.dtype.itemsize)
+
+
+_UNSCALED = (0, 0, 0, 1, 0, 0, 0)  # alpha = 1, beta = 0
+
+
+def split_problem(problem: Any, parts: int, length: int, size: int, sum_size: int) -> list[tuple[Any, int, int, int]]:
+    """The products of the parts of k, as batches, and where they begin: bytes in A, B and the workspace.
+
+    Each part's product is compact, in C's order. All parts but the last are of one length. problem: a GemmProblem or a
+    MixedProblem; size, sum_size: bytes of an element of A and B, and of a sum.
+    """
+    a_row, a_column, b_row, b_column, c_row, c_column = problem.strides
+    elements = problem.m * problem.n
+    compact = (problem.n, 1) if abs(c_column) < abs(c_row) else (1, problem.m)
+    part = problem._replace(strides=(a_row, a_column, b_row, b_column, *compact))
+    last = problem.k - (parts - 1) * length
+    alike = parts if last == length else parts - 1
+    found = [(part._replace(k=length, batch=Batch(alike, length * a_column, length * b_row, elements)), 0, 0, 0)]
+    if alike < parts:
+        found.append((part._replace(k=last), alike * length * a_column * size, alike * length * b_row * size,
+                      alike * elements * sum_size))
+    return found
+
+
+def fold_launch(capability: tuple, sums: Precision, problem: Any, parts: int, epilogue: tuple, given: tuple,
+                fused: tuple) -> Launch:
+    """The launch that adds up the parts' products. sums: their type. problem: has m, n and strides. given: the scalars,
+    fused: bias and aux, as the kernels of gemm take them."""
+    from .gemm.fold import THREADS, fold_kernel
+
+    c_row, c_column = problem.strides[4:]
+    kernel = build(fold_kernel, sums.prefix, epilogue, capability=capability)
+    return Launch.of(kernel, -(-problem.m * problem.n // THREADS), At("workspace", 0), "C", problem.m, problem.n, parts,
+                     c_row, c_column, abs(c_column) < abs(c_row), False, *given, *fused)
 
 
 def _gemm_launch(capability, problem: GemmProblem, a: Any, b: Any, c: Any, given: tuple) -> Launch:

@@ -9,14 +9,14 @@ import warnings
 from ..context import Call
 from ..errors import UnsupportedError
 from ..mixed import MixedProblem, Operands
-from ..operands import GemmProblem
+from ..operands import ALONE, GemmProblem
 from ..precision import D, S
 from .compile import build
 from .gemm.config import ELEMENT_BYTES, MMA_CONFIGS, MmaConfig
 from .gemm.select import choose as choose_simt
-from .gemm.select import tiles
-from .level3 import build_gemm
-from .plan import Launch, Plan
+from .gemm.select import splits, tiles
+from .level3 import build_gemm, fold_launch, split_problem
+from .plan import At, Launch, Plan
 from .trust import verdict
 
 _PLANS = 4096
@@ -31,7 +31,8 @@ def mixed_gemm(call: Call, problem: MixedProblem, alpha: float, beta: float, ope
         problem = _trusted(call.device, problem)
     pointers = {name: 0 if array is None else array.pointer
                 for name, array in zip(Operands._fields, operands, strict=True)}
-    plan_mixed(call.device.capability, problem).run(call, {**pointers, "alpha": alpha, "beta": beta})
+    plan = plan_mixed(call.device.capability, problem, call.context.batch_invariant)
+    plan.run(call, {**pointers, "alpha": alpha, "beta": beta})
 
 
 def _trusted(device, problem: MixedProblem) -> MixedProblem:
@@ -53,14 +54,35 @@ _warned: set[tuple[str, str]] = set()  # (device, kind of arithmetic)
 
 
 @functools.lru_cache(_PLANS)
-def plan_mixed(capability: tuple, problem: MixedProblem) -> Plan:
-    """One launch: a block for each tile of each C, numbered along one axis so that no grid limit is met."""
+def plan_mixed(capability: tuple, problem: MixedProblem, whole: bool) -> Plan:
+    """One launch: a block for each tile of each C, numbered along one axis so that no grid limit is met.
+
+    Where there are few tiles and k is long, k is cut, unless it shall stay whole; see level3.plan_gemm.
+    """
     if problem.kind in _SIMT:
         return Plan((_simt_launch(capability, problem),))
+    config = choose(capability, problem)
+    parts, length = 1, problem.k
+    if not whole and problem.kind != "s8" and problem.batch == ALONE:
+        parts, length = splits(_blocks(problem, config), problem.k, config.block_depth)
+    if parts == 1:
+        return Plan((_mma_launch(capability, problem, config, "A", "B", "C", "alpha", "beta"),))
+    from .gemm.epilogue import Epilogue
+
+    plain = problem._replace(out="f32", activation="", bias="", aux="", bias_step=0, aux_steps=(0, 0))
+    launches = [_mma_launch(capability, part, config, At("A", a), At("B", b), At("workspace", c), 1, 0)
+                for part, a, b, c in split_problem(plain, parts, length, ELEMENT_BYTES[problem.kind], 4)]
+    epilogue = Epilogue(problem.out, problem.activation, problem.bias, problem.aux)
+    fused = ("bias", problem.bias_step, "aux", *problem.aux_steps)
+    launches.append(fold_launch(capability, S, problem, parts, dataclasses.astuple(epilogue),
+                                (0, 0, 0, "alpha", 0, "beta", 0), fused))
+    return Plan(tuple(launches), parts * problem.m * problem.n * 4)
+
+
+def _mma_launch(capability, problem, config, a, b, c, alpha, beta):
     from .gemm.epilogue import Epilogue
     from .gemm.mma import mma_kernel
 
-    config = choose(capability, problem)
     a_row, a_column, b_row, b_column = problem.strides[:4]
     lies = (_lies(problem, a_row, a_column, problem.m, problem.chunked[0]),
             _lies(problem, b_column, b_row, problem.n, problem.chunked[1]))
@@ -68,9 +90,9 @@ def plan_mixed(capability: tuple, problem: MixedProblem) -> Plan:
     kernel = build(mma_kernel, *lies, dataclasses.astuple(epilogue), *dataclasses.astuple(config),
                    capability=capability)
     batch = problem.batch
-    return Plan((Launch.of(
-        kernel, _blocks(problem, config), "A", "B", "C", problem.m, problem.n, problem.k, *problem.strides, batch.a,
-        batch.b, batch.c, batch.tables, "bias", problem.bias_step, "aux", *problem.aux_steps, "alpha", "beta"),))
+    return Launch.of(
+        kernel, _blocks(problem, config), a, b, c, problem.m, problem.n, problem.k, *problem.strides, batch.a, batch.b,
+        batch.c, batch.tables, "bias", problem.bias_step, "aux", *problem.aux_steps, alpha, beta)
 
 
 def _simt_launch(capability, problem):

@@ -98,7 +98,7 @@ def _product(device, kind, A, B):
     a, b, c = operands
     problem = MixedProblem.of(kind, "f32", Operands(a, b, c, None, None), True, "", "", "")
     pointers = {name: array.pointer for name, array in zip("ABC", operands, strict=True)}
-    plan_mixed(device.capability, problem).run(run, {**pointers, "bias": 0, "aux": 0, "alpha": 1.0, "beta": 0.0})
+    plan_mixed(device.capability, problem, True).run(run, {**pointers, "bias": 0, "aux": 0, "alpha": 1.0, "beta": 0.0})
     result = np.empty((len(A), B.shape[1]), np.float32)
     device.download(operands[2].pointer, result, stream)
     return result

@@ -8,6 +8,7 @@ from ...operands import GemmProblem
 from .config import LARGE, SMALL, WIDE, SimtConfig
 
 _FILLS = 108  # tiles of a size from which on it keeps a large GPU busy (an A100 has 108 multiprocessors)
+_SHORTEST, _MOST_SPLITS = 512, 32  # steps of a part of k, and parts
 
 
 class Choice(NamedTuple):
@@ -45,6 +46,18 @@ def choose(problem: GemmProblem) -> Choice:
         if tiles(config, problem.m, problem.n) * problem.batch.products >= _FILLS:
             return Choice(config, ways)
     return Choice(configs[-1], ways)
+
+
+def splits(choice_tiles: int, problem_k: int, depth: int) -> tuple[int, int]:
+    """How many parts k is cut into, and how long each but the last is (a multiple of a slab's depth).
+
+    Only long products with few tiles are cut: into as many parts as keep a GPU busy, none shorter than _SHORTEST.
+    """
+    wanted = min(_FILLS // max(choice_tiles, 1), problem_k // _SHORTEST, _MOST_SPLITS)
+    if wanted < 2:
+        return 1, problem_k
+    length = -(-problem_k // (wanted * depth)) * depth
+    return -(-problem_k // length), length
 
 
 def along_k(vector: int, aligned: bool, place_stride: int, depth_stride: int, places: int, k: int) -> bool | None:
