@@ -167,9 +167,11 @@ def _shape(this: Routine, op_a: Op, a: Argument, op_b: Op, b: Argument) -> tuple
 
 def _arithmetic(this: Routine, a: Argument, compute: Any) -> Arithmetic:
     by_compute = _BY_OPERAND.get(a.array.dtype.name)
-    if by_compute is None or (this.precision is not None and a.array.dtype != this.precision.dtype):
-        raise DTypeError(this.name, 4, "A", a.array.dtype, this.precision.dtype.name if this.precision else
-                         "float16, bfloat16, int8, float32 or float64")
+    if this.precision is not None and a.array.dtype != this.precision.dtype:
+        raise DTypeError(this.name, 4, "A", a.array.dtype, this.precision.dtype.name)
+    if by_compute is None:
+        raise DTypeError(this.name, 4, "A", a.array.dtype, "float16, bfloat16, int8, float32 or float64"
+                         + (", with these keywords" if a.array.dtype.kind == "c" else ""))
     found = by_compute.get(None if compute == "ieee" else compute)
     if found is None:
         raise ArgumentError(this.name, None, "compute", repr(compute), " or ".join(
