@@ -85,6 +85,19 @@ def test_large_tiles(largest_tiles, op_a, op_b, rng):
         check(precision, op_a, op_b, m, n, k, next(layouts), 0.75, -1.25, rng)
 
 
+@pytest.mark.parametrize("down, across", [(1, 1), (1, 9), (9, 1), (8, 8), (17, 5), (64, 64)])
+def test_every_tile_has_one_block(down, across):
+    """And blocks that run together form a compact region: 108 of them in a row of a large matrix read at most half of
+    what they would if tiles were numbered down whole columns."""
+    from gpublas.cuda.gemm import tiles
+
+    places = [tiles.tile_at.py_func(tile, down, across) for tile in range(down * across)]
+    assert sorted(places) == list(itertools.product(range(down), range(across)))
+    if (down, across) == (64, 64):
+        rows, columns = (len(set(axis)) for axis in zip(*places[300:408], strict=True))
+        assert rows + columns <= (64 + 2) / 2
+
+
 WIDE = [(precision, tiles) for precision in PRECISIONS for tiles in config.WIDE[precision.prefix]]
 
 

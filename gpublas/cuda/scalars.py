@@ -50,6 +50,24 @@ def scalar_reader(parts, zero):
     return read
 
 
+def alpha_beta_reader(parts, zero):
+    """Device function (alpha_at, beta_at, mask, four numbers): alpha and beta as they are to be used, real and
+    imaginary."""
+    from numba import cuda
+
+    read = scalar_reader(parts, zero)
+
+    @cuda.jit(device=True)
+    def read_both(alpha_at, beta_at, mask, alpha_real, alpha_imag, beta_real, beta_imag):
+        alpha_real, alpha_imag = read(alpha_at, mask, ALPHA_THERE, ALPHA_REAL, alpha_real, alpha_imag)
+        beta_real, beta_imag = read(beta_at, mask, BETA_THERE, BETA_REAL, beta_real, beta_imag)
+        if mask & ALPHA_CONJUGATE:
+            alpha_imag = -alpha_imag
+        return alpha_real, alpha_imag, beta_real, beta_imag
+
+    return read_both
+
+
 def gate_reader(parts, zero):
     """Device function: whether the mask asks for a gate and it is shut."""
     from numba import cuda

@@ -6,7 +6,7 @@ from numba import cuda, float32, float64, int64
 
 from ..compile import KernelSource
 from ..ptx import pointer_to
-from ..scalars import ALPHA_CONJUGATE, ALPHA_REAL, ALPHA_THERE, BETA_REAL, BETA_THERE, scalar_reader
+from ..scalars import alpha_beta_reader
 from .epilogue import sums_finisher
 
 THREADS = 256
@@ -24,7 +24,7 @@ def fold_kernel(prefix: str, epilogue: tuple) -> KernelSource:
     real = float32 if prefix in "sc" else float64
     parts = 2 if prefix in "cz" else 1
     zero = real(0)
-    scalar, finish = scalar_reader(parts, zero), sums_finisher(epilogue, parts, real)
+    both, finish = alpha_beta_reader(parts, zero), sums_finisher(epilogue, parts, real)
 
     def kernel(P, C, m, n, splits, c_row, c_column, by_rows, real_diagonal, alpha_at, beta_at, scalars, alpha_real,
                alpha_imag, beta_real, beta_imag, bias, bias_step, aux, aux_row, aux_column):
@@ -36,10 +36,8 @@ def fold_kernel(prefix: str, epilogue: tuple) -> KernelSource:
             i, j = element // n, element % n
         else:
             i, j = element % m, element // m
-        alpha_real, alpha_imag = scalar(alpha_at, scalars, ALPHA_THERE, ALPHA_REAL, alpha_real, alpha_imag)
-        beta_real, beta_imag = scalar(beta_at, scalars, BETA_THERE, BETA_REAL, beta_real, beta_imag)
-        if scalars & ALPHA_CONJUGATE:
-            alpha_imag = -alpha_imag
+        alpha_real, alpha_imag, beta_real, beta_imag = both(alpha_at, beta_at, scalars, alpha_real, alpha_imag,
+                                                            beta_real, beta_imag)
 
         # 2. The sum over the splits, first to last; alpha == 0 reads none of them.
         total = cuda.local.array(2, real)

@@ -28,6 +28,7 @@ from ..ptx import (
 )
 from .config import ROW_BYTES, MmaConfig
 from .epilogue import OUT_BYTES, finisher
+from .tiles import tile_placer
 from .tuples import tuple_of
 
 device = cuda.jit(device=True)
@@ -70,7 +71,7 @@ def mma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSourc
     wait, wait_all = wait_copies(STAGES - 2), wait_copies(0)
     load_a0, load_a1, load_a2, load_a3 = loads_a
     load_b0, load_b1, load_b2, load_b3 = loads_b
-    finish = finisher(config.kind, *epilogue)
+    finish, place = finisher(config.kind, *epilogue), tile_placer(BM, BN)
 
     @device
     def multiply_slab(sums, fa, fb, read, after, at_a, at_b):
@@ -94,11 +95,7 @@ def mma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSourc
         warp, lane = int32(t >> 5), int32(t & 31)
 
         # 1. Which product, and which tile of its C.
-        tiles_down, tiles_across = (m + (BM - 1)) // BM, (n + (BN - 1)) // BN
-        tiles = tiles_down * tiles_across
-        product, tile = int64(cuda.blockIdx.x) // tiles, int64(cuda.blockIdx.x) % tiles
-        top, left = (tile % tiles_down) * BM, (tile // tiles_down) * BN
-        rows, columns = int32(min(m - top, BM)), int32(min(n - left, BN))
+        product, top, left, rows, columns = place(m, n)
         a = matrix_at(A, product, a_batch, tables, SIZE) + top * a_row * SIZE
         b = matrix_at(B, product, b_batch, tables, SIZE) + left * b_column * SIZE
 

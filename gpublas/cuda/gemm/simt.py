@@ -11,9 +11,10 @@ from numba import cuda, float32, float64, int32, int64, uint32
 
 from ..compile import KernelSource
 from ..ptx import GLOBAL, SHARED, matrix_at, pointer_to, vector_load, vector_store
-from ..scalars import ALPHA_CONJUGATE, ALPHA_REAL, ALPHA_THERE, BETA_REAL, BETA_THERE, gate_reader, scalar_reader
+from ..scalars import alpha_beta_reader, gate_reader
 from .config import WARP_COLUMNS, WARP_ROWS, SimtConfig
 from .epilogue import sums_finisher
+from .tiles import tile_placer
 
 device = cuda.jit(device=True)
 
@@ -60,7 +61,7 @@ def gemm_kernel(structured: bool, epilogue: tuple, *tiles) -> KernelSource:
     fetch_b = _fetcher(LOADS_B, parts, zero)
     stash_a, stash_b = _stasher(LOADS_A, parts), _stasher(LOADS_B, parts)
     finish = sums_finisher(epilogue, parts, real)
-    scalar, shut = scalar_reader(parts, zero), gate_reader(parts, zero)
+    both, shut, place = alpha_beta_reader(parts, zero), gate_reader(parts, zero), tile_placer(BM, BN)
 
     @device
     def load_a(shared, at, step, out):
@@ -89,20 +90,14 @@ def gemm_kernel(structured: bool, epilogue: tuple, *tiles) -> KernelSource:
         # 1. Scalars: from the device where they are there. alpha == 0 reads neither A nor B.
         if shut(alpha_at, scalars):
             return
-        alpha_real, alpha_imag = scalar(alpha_at, scalars, ALPHA_THERE, ALPHA_REAL, alpha_real, alpha_imag)
-        beta_real, beta_imag = scalar(beta_at, scalars, BETA_THERE, BETA_REAL, beta_real, beta_imag)
-        if scalars & ALPHA_CONJUGATE:
-            alpha_imag = -alpha_imag
+        alpha_real, alpha_imag, beta_real, beta_imag = both(alpha_at, beta_at, scalars, alpha_real, alpha_imag,
+                                                            beta_real, beta_imag)
         depth = k
         if alpha_real == zero and alpha_imag == zero:
             depth = int64(0)
 
         # 2. Which product, which tile of its C, and how much of the tile lies inside the matrix.
-        tiles_down, tiles_across = (m + (BM - 1)) // BM, (n + (BN - 1)) // BN
-        tiles = tiles_down * tiles_across
-        product, tile = int64(cuda.blockIdx.x) // tiles, int64(cuda.blockIdx.x) % tiles
-        top, left = (tile % tiles_down) * BM, (tile // tiles_down) * BN
-        rows, columns = int32(min(m - top, BM)), int32(min(n - left, BN))
+        product, top, left, rows, columns = place(m, n)
         if (triangle > 0 and top + rows <= left) or (triangle < 0 and left + columns <= top):
             return  # no element of the tile is in the triangle
         a = pointer_to(matrix_at(A, product, a_batch, tables, SIZE), real)

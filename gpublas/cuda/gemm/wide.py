@@ -22,10 +22,11 @@ from ..ptx import (
     vector_store,
     zeros,
 )
-from ..scalars import ALPHA_CONJUGATE, ALPHA_REAL, ALPHA_THERE, BETA_REAL, BETA_THERE, gate_reader, scalar_reader
+from ..scalars import alpha_beta_reader, gate_reader
 from .config import WARP_COLUMNS, WARP_ROWS, SimtConfig
 from .epilogue import sums_finisher
 from .simt import PARAMETERS
+from .tiles import tile_placer
 from .tuples import for_each, in_order, tuple_of
 
 device = cuda.jit(device=True)
@@ -56,7 +57,7 @@ def wide_kernel(a_along_k: bool, b_along_k: bool, epilogue: tuple, *tiles) -> Ke
     load_b = load_vectors(TN // V, V * parts, WARP_COLUMNS * V * parts)
     multiply, no_sums = outer_product(TM, TN, parts), zeros(TM * TN * parts, real)
     store_rows = in_order([_row_store(i, epilogue, config, parts, real) for i in range(TM)])
-    scalar, shut = scalar_reader(parts, zero), gate_reader(parts, zero)
+    both, shut, place = alpha_beta_reader(parts, zero), gate_reader(parts, zero), tile_placer(BM, BN)
 
     @device
     def multiply_slab(shared, sums, a, b, at_a, at_b):
@@ -84,20 +85,14 @@ def wide_kernel(a_along_k: bool, b_along_k: bool, epilogue: tuple, *tiles) -> Ke
         # 1. Scalars: from the device where they are there. alpha == 0 reads neither A nor B.
         if shut(alpha_at, scalars):
             return
-        alpha_real, alpha_imag = scalar(alpha_at, scalars, ALPHA_THERE, ALPHA_REAL, alpha_real, alpha_imag)
-        beta_real, beta_imag = scalar(beta_at, scalars, BETA_THERE, BETA_REAL, beta_real, beta_imag)
-        if scalars & ALPHA_CONJUGATE:
-            alpha_imag = -alpha_imag
+        alpha_real, alpha_imag, beta_real, beta_imag = both(alpha_at, beta_at, scalars, alpha_real, alpha_imag,
+                                                            beta_real, beta_imag)
         depth = k
         if alpha_real == zero and alpha_imag == zero:
             depth = int64(0)
 
         # 2. Which product, which tile of its C, and how much of the tile lies inside the matrix.
-        tiles_down, tiles_across = (m + (BM - 1)) // BM, (n + (BN - 1)) // BN
-        tiles = tiles_down * tiles_across
-        product, tile = int64(cuda.blockIdx.x) // tiles, int64(cuda.blockIdx.x) % tiles
-        top, left = (tile % tiles_down) * BM, (tile // tiles_down) * BN
-        rows, columns = int32(min(m - top, BM)), int32(min(n - left, BN))
+        product, top, left, rows, columns = place(m, n)
         if (triangle > 0 and top + rows <= left) or (triangle < 0 and left + columns <= top):
             return  # no element of the tile is in the triangle
         a = pointer_to(matrix_at(A, product, a_batch, tables, SIZE), real)

@@ -1,0 +1,35 @@
+"""Which tile of which product a thread block computes."""
+
+from __future__ import annotations
+
+from numba import cuda, int32, int64
+
+device = cuda.jit(device=True)
+
+
+BAND = 8  # rows of tiles that are gone through together
+
+
+@device
+def tile_at(tile, down, across):
+    """Row and column of tile number `tile` of down x across: bands of BAND rows, down and then across within each.
+
+    Blocks that run at the same time then form a compact region, and share what they read of A and B in the L2 cache.
+    """
+    band, place = tile // (BAND * across), tile % (BAND * across)
+    height = min(down - band * BAND, BAND)
+    return band * BAND + place % height, place // height
+
+
+def tile_placer(block_rows: int, block_columns: int):
+    """Device function (m, n): number of the product, first row and column of the block's tile of its m x n matrix, and
+    how many rows and columns of the tile lie inside. Blocks are numbered along one axis, product after product."""
+    @device
+    def place(m, n):
+        down, across = (m + (block_rows - 1)) // block_rows, (n + (block_columns - 1)) // block_columns
+        product, tile = int64(cuda.blockIdx.x) // (down * across), int64(cuda.blockIdx.x) % (down * across)
+        row, column = tile_at(tile, down, across)
+        top, left = row * block_rows, column * block_columns
+        return product, top, left, int32(min(m - top, block_rows)), int32(min(n - left, block_columns))
+
+    return place
