@@ -13,7 +13,7 @@ from gpublas.cuda.gemm.simt import gemm_kernel
 from gpublas.cuda.gemm.wide import wide_kernel
 
 CAPABILITIES = ((8, 0), (9, 0), (10, 0))
-_OUT = {"f16": "f16", "bf16": "bf16", "s8": "s32", "tf32": "f32", "tf32x3": "f32"}
+_OUT = {"f16": "f16", "bf16": "bf16", "s8": "s32", "tf32": "f32", "tf32x3": "f32", "dmma": "f64"}
 
 
 class Shipped(NamedTuple):
@@ -38,7 +38,7 @@ def kernels() -> Iterator[Shipped]:
         yield Shipped("simt", f"{config.precision}gemm {_tiles(config)} any", gemm_kernel,
                       (False, (), *dataclasses.astuple(config)))
     for kind, configs in MMA_CONFIGS.items():
-        ways = ((ALONG_K, ACROSS), (ALONG_K, ALONG_K), (ACROSS, ACROSS)) if kind in ("f16", "bf16") else (
+        ways = ((ALONG_K, ACROSS), (ALONG_K, ALONG_K), (ACROSS, ACROSS)) if kind in ("f16", "bf16", "dmma") else (
             (ALONG_K, ALONG_K),)
         for config in configs:
             for way in ways if config is configs[0] else ways[:1]:

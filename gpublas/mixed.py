@@ -38,7 +38,8 @@ _BY_OPERAND: dict[str, dict[str | None, Arithmetic]] = {
     "float32": {None: Arithmetic("f32", "float32", ("float32",)),
                 "tf32": Arithmetic("tf32", "float32", ("float32",)),
                 "tf32x3": Arithmetic("tf32x3", "float32", ("float32",))},
-    "float64": {None: Arithmetic("f64", "float64", ("float64",))},
+    "float64": {None: Arithmetic("f64", "float64", ("float64",)),
+                "dmma": Arithmetic("dmma", "float64", ("float64",))},
 }
 
 

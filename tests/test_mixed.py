@@ -115,6 +115,18 @@ def test_float32_on_request(device, rng, compute, bound):
             check(C, "N", A, "N", B, -1.0, product_eps=bound)
 
 
+@pytest.mark.parametrize("layout_a, layout_b", [("C", "F"), ("F", "C"), ("C", "C"), ("unaligned", "strided")])
+def test_float64_on_tensor_cores(device, rng, layout_a, layout_b):
+    """Along k, across it and in no whole chunks; split along k; with an epilogue."""
+    for m, n, k in (*SHAPES, (7, 10, 1100)):
+        A, B = matrix(rng, m, k, F64, layout_a), matrix(rng, k, n, F64, layout_b)
+        C = gpublas.dgemm("N", "N", -1.5, A, B, compute="dmma")
+        check(C, "N", A, "N", B, -1.5)
+    bias = matrix(rng, 1, 10, F64, "C")
+    fused = gpublas.dgemm("N", "N", -1.5, A, B, compute="dmma", epilogue="relu", bias=bias)
+    assert np.allclose(fused, np.maximum(C + bias, 0), rtol=0, atol=1e-12)
+
+
 def test_tf32_really_is_less_exact(executor, rng):
     """The bounds above are told apart by what the kernel does."""
     A, B = matrix(rng, 64, 128, F32, "C"), matrix(rng, 128, 64, F32, "F")
@@ -127,13 +139,16 @@ def test_tf32_really_is_less_exact(executor, rng):
 @pytest.mark.parametrize("number", range(3))
 def test_every_configuration(executor, rng, monkeypatch, number):
     """All tiles that there are, on a product of more than one of them each way and with something left over."""
-    for kind, dtype in (("f16", F16), ("s8", S8)):
+    for kind, dtype in (("f16", F16), ("s8", S8), ("dmma", F64)):
+        if number >= len(MMA_CONFIGS[kind]):
+            continue
         config = MMA_CONFIGS[kind][number]
         monkeypatch.setattr(cuda_mixed, "choose", lambda capability, problem, config=config: config)
         m, n, k = config.block_rows + 9, config.block_columns + 3, 5 * config.block_depth + 7
         cuda_mixed.plan_mixed.cache_clear()
         A, B = matrix(rng, m, k, dtype, "padded"), matrix(rng, n, k, dtype, "padded")
-        C = gpublas.gemm("N", "T", 1, A, B, out_dtype=None if dtype == S8 else np.float32)
+        C = gpublas.gemm("N", "T", 1, A, B, out_dtype=np.float32 if dtype == F16 else None,
+                         compute="dmma" if dtype == F64 else None)
         if dtype == S8:
             assert np.array_equal(C, A.astype(np.int64) @ B.astype(np.int64).T)
         else:

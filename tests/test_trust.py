@@ -54,7 +54,7 @@ def forgetful(monkeypatch):
     return stored
 
 
-@pytest.mark.parametrize("kind", ["f16", "s8", "tf32"])
+@pytest.mark.parametrize("kind", ["f16", "s8", "tf32", "dmma"])
 def test_right_devices_pass(kind):
     assert trust.examine(ExecutorDevice(order="random", seed=3), kind) == ""
 

@@ -16,7 +16,7 @@ from ..mixed import MixedProblem, Operands
 def mixed_gemm(call: Call, problem: MixedProblem, alpha: float, beta: float, operands: Operands) -> None:
     """C = epilogue(alpha A B + beta C + bias)."""
     A, B, C, bias, aux = operands
-    wide = np.dtype(np.float64 if problem.kind in ("s8", "f64") else np.float32)
+    wide = np.dtype(np.float64 if problem.kind in ("s8", "f64", "dmma") else np.float32)
     real = np.dtype(np.float64 if problem.out == "f64" else np.float32)
     target = _view(C)
     if problem.k:

@@ -21,6 +21,7 @@ from .trust import verdict
 
 _PLANS = 4096
 _SIMT = {"f32": S, "f64": D}  # kinds of arithmetic that are IEEE, and so not for tensor cores
+_ORDINARY = {"tf32": "f32", "tf32x3": "f32", "dmma": "f64"}  # what serves a kind without tensor cores
 _FILLS = 108  # tiles of a size from which on it keeps a large GPU busy (an A100 has 108 multiprocessors)
 _FAR = 2**31  # bytes: offsets within a tile of an operand that lies along k have 32 bits
 
@@ -36,8 +37,8 @@ def mixed_gemm(call: Call, problem: MixedProblem, alpha: float, beta: float, ope
 
 
 def _trusted(device, problem: MixedProblem) -> MixedProblem:
-    """The problem, if the device passes the check of its tensor cores; else float32 in IEEE arithmetic, which is all
-    that a faster float32 permits, and UnsupportedError for other types."""
+    """The problem, if the device passes the check of its tensor cores; else the ordinary arithmetic units' kernels for
+    float32 and float64, and UnsupportedError for other types."""
     reason = verdict(device, problem.kind)
     if not reason:
         return problem
@@ -45,8 +46,8 @@ def _trusted(device, problem: MixedProblem) -> MixedProblem:
         _warned.add((device.name, problem.kind))
         warnings.warn(f"gpublas: {device.name} failed the check of {problem.kind} on tensor cores, which are not used "
                       f"for it: {reason}", RuntimeWarning, stacklevel=2)
-    if problem.kind.startswith("tf32"):
-        return problem._replace(kind="f32")
+    if problem.kind in _ORDINARY:
+        return problem._replace(kind=_ORDINARY[problem.kind])
     raise UnsupportedError(f"gemm of {problem.kind}: {device.name} failed the check of its tensor cores: {reason}")
 
 
@@ -69,14 +70,16 @@ def plan_mixed(capability: tuple, problem: MixedProblem, whole: bool) -> Plan:
         return Plan((_mma_launch(capability, problem, config, "A", "B", "C", "alpha", "beta"),))
     from .gemm.epilogue import Epilogue
 
-    plain = problem._replace(out="f32", activation="", bias="", aux="", bias_step=0, aux_steps=(0, 0))
+    sums, out = (D, "f64") if problem.kind == "dmma" else (S, "f32")
+    plain = problem._replace(out=out, activation="", bias="", aux="", bias_step=0, aux_steps=(0, 0))
+    sum_size = sums.dtype.itemsize
     launches = [_mma_launch(capability, part, config, At("A", a), At("B", b), At("workspace", c), 1, 0)
-                for part, a, b, c in split_problem(plain, parts, length, ELEMENT_BYTES[problem.kind], 4)]
+                for part, a, b, c in split_problem(plain, parts, length, ELEMENT_BYTES[problem.kind], sum_size)]
     epilogue = Epilogue(problem.out, problem.activation, problem.bias, problem.aux)
     fused = ("bias", problem.bias_step, "aux", *problem.aux_steps)
-    launches.append(fold_launch(capability, S, problem, parts, dataclasses.astuple(epilogue),
+    launches.append(fold_launch(capability, sums, problem, parts, dataclasses.astuple(epilogue),
                                 (0, 0, 0, "alpha", 0, "beta", 0), fused))
-    return Plan(tuple(launches), parts * problem.m * problem.n * 4)
+    return Plan(tuple(launches), parts * problem.m * problem.n * sum_size)
 
 
 def _mma_launch(capability, problem, config, a, b, c, alpha, beta):
@@ -136,6 +139,6 @@ def _lies(problem: MixedProblem, place_stride: int, depth_stride: int, places: i
     size = ELEMENT_BYTES[problem.kind]
     if chunked and (depth_stride == 1 or problem.k <= 1) and max(places, 1) * abs(place_stride) * size < _FAR:
         return ALONG_K
-    if chunked and size == 2 and (place_stride == 1 or places <= 1):
+    if chunked and size in (2, 8) and (place_stride == 1 or places <= 1):
         return ACROSS
     return ANY

@@ -360,3 +360,71 @@ def spread(start: int, count: int):
         return types.void(values, array), generate
 
     return store
+
+
+@functools.cache
+def load_doubles(count: int, apart: int, flip: int, shift: int):
+    """`load(start, places)`: `count` float64 numbers from shared memory, as a tuple; arguments as of load_fragments."""
+    @intrinsic
+    def load(typing_context, start, places):
+        def generate(context, builder, signature, arguments):
+            found = []
+            for number in range(count):
+                alone = places.count == 1
+                place = builder.extract_value(arguments[1], 0 if alone else number)
+                address = builder.xor(builder.add(arguments[0], place), _LANE(flip))
+                beyond = shift + (number * apart if alone else 0)
+                found.append(_inline(builder, f"ld.shared.f64 $0, [$1+{beyond}];", ir.DoubleType(), [address], "=d,r",
+                                     True))
+            return context.make_tuple(builder, signature.return_type, found)
+
+        return types.UniTuple(types.float64, count)(start, places), generate
+
+    return load
+
+
+@functools.cache
+def multiply_doubles(rows: int, columns: int):
+    """`multiply(sums, a, b)`: mma.sync m8n8k4 of `rows` fragments of A with `columns` of B, a number a lane each.
+
+    sums: a tuple of rows * columns * 2 float64 numbers. IEEE arithmetic. PTX ISA, "mma".
+    """
+    text = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {$0,$1}, {$4}, {$5}, {$2,$3};"
+    all_sums = types.UniTuple(types.float64, rows * columns * 2)
+
+    @intrinsic
+    def multiply(typing_context, sums, a, b):
+        def generate(context, builder, signature, arguments):
+            total, left, right = (
+                [builder.extract_value(argument, number) for number in range(kind.count)]
+                for argument, kind in zip(arguments, signature.args, strict=True))
+            for i in range(rows):
+                for j in range(columns) if i % 2 == 0 else reversed(range(columns)):
+                    at = (i * columns + j) * 2
+                    pair = _inline(builder, text, ir.LiteralStructType([ir.DoubleType()] * 2),
+                                   [*total[at:at + 2], left[i], right[j]], "=d,=d,0,1,d,d", False)
+                    total[at:at + 2] = [builder.extract_value(pair, part) for part in range(2)]
+            return context.make_tuple(builder, signature.return_type, total)
+
+        return all_sums(all_sums, types.UniTuple(types.float64, rows), types.UniTuple(types.float64, columns)), generate
+
+    return multiply
+
+
+@functools.cache
+def store_doubles(rows: int, columns: int, pitch: int):
+    """`store(address, sums)`: the sums of multiply_doubles to shared memory, as store_fragments does."""
+    @intrinsic
+    def store(typing_context, address, sums):
+        def generate(context, builder, signature, arguments):
+            for i in range(rows):
+                for j in range(columns):
+                    first = (i * columns + j) * 2
+                    pair = [builder.extract_value(arguments[1], first + part) for part in range(2)]
+                    _inline(builder, f"st.shared.v2.f64 [$0+{(i * 8 * pitch + j * 8) * 8}], {{$1,$2}};", ir.VoidType(),
+                            [arguments[0], *pair], "r,d,d", True)
+            return context.get_dummy_value()
+
+        return types.void(address, sums), generate
+
+    return store

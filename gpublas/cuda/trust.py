@@ -24,7 +24,8 @@ _FOLDER = "verdicts"
 # Shapes and orders: one row, parts of tiles, several slabs and a rest of k; both ways of lying, and no whole chunks.
 _CASES = ((1, 9, 8, "C", "F"), (65, 33, 72, "F", "C"), (130, 72, 200, "C", "C"), (40, 130, 136, "F", "F"),
           (33, 17, 71, "C", "C"))
-_TYPES = {"f16": "float16", "bf16": "bfloat16", "s8": "int8", "tf32": "float32", "tf32x3": "float32"}
+_TYPES = {"f16": "float16", "bf16": "bfloat16", "s8": "int8", "tf32": "float32", "tf32x3": "float32",
+          "dmma": "float64", "f64": "float64"}
 _lock = threading.Lock()
 _known: dict[str, str] = {}  # by key; "" where the device is to be trusted
 
@@ -71,7 +72,7 @@ def examine(device: Any, kind: str) -> str:
         A, B = (np.asarray(rng.integers(-4, 5, extents), order=order)  # type: ignore[call-overload]
                 for extents, order in (((m, k), order_a), ((k, n), order_b)))
         try:
-            found, expected = _product(device, kind, A, B), _product(device, "f32", A, B)
+            found, expected = (_product(device, name, A, B) for name in (kind, "f64" if kind == "dmma" else "f32"))
         except Exception as error:  # whatever the device reports is the verdict
             return f"{m} x {n} x {k}: {type(error).__name__}: {error}"
         wrong = int(np.count_nonzero(found != expected))
@@ -81,24 +82,26 @@ def examine(device: Any, kind: str) -> str:
 
 
 def _product(device, kind, A, B):
-    """A B on the device by one kind of arithmetic, as float32."""
+    """A B on the device by one kind of arithmetic, as float64 for float64 operands, else as float32."""
     from .mixed import plan_mixed
 
     name = _TYPES.get(kind, "float32")
     dtype = arrays.bfloat16() if name == "bfloat16" and kind == "bf16" else np.dtype(name)
     stream = device.stream(None)
     run = SimpleNamespace(device=device, stream=stream, memory=[], plans_run=0, recorder=None)
+    out = np.dtype(np.float64 if name == "float64" else np.float32)
     operands = []
-    for values in (A.astype(dtype), B.astype(dtype), np.full((len(A), B.shape[1]), np.nan, np.float32)):
+    for values in (A.astype(dtype), B.astype(dtype), np.full((len(A), B.shape[1]), np.nan, out)):
         compact = values if values.flags.c_contiguous else values.T
         buffer = device.allocate(compact.nbytes, stream)
         device.upload(compact, buffer.pointer, stream)
         run.memory.append((buffer.pointer, compact.nbytes))
         operands.append(Array(buffer.pointer, values.shape, values.strides, values.dtype, True, device.place, buffer))
     a, b, c = operands
-    problem = MixedProblem.of(kind, "f32", Operands(a, b, c, None, None), True, "", "", "")
-    pointers = {name: array.pointer for name, array in zip("ABC", operands, strict=True)}
+    out_name = "f64" if name == "float64" else "f32"
+    problem = MixedProblem.of(kind, out_name, Operands(a, b, c, None, None), True, "", "", "")
+    pointers = dict(zip("ABC", (array.pointer for array in operands), strict=True))
     plan_mixed(device.capability, problem, True).run(run, {**pointers, "bias": 0, "aux": 0, "alpha": 1.0, "beta": 0.0})
-    result = np.empty((len(A), B.shape[1]), np.float32)
+    result = np.empty((len(A), B.shape[1]), out)
     device.download(operands[2].pointer, result, stream)
     return result

@@ -82,7 +82,7 @@ class SimtConfig:
 ROW_BYTES = 128  # of a slab in shared memory along k: eight chunks of 16, which XOR with the row permutes
 _DYNAMIC_SHARED_LIMIT = 227 * 1024  # sm_90; sm_80 has 163 KiB, see fits()
 _SHARED_LIMITS = {8: 163 * 1024}  # by major capability, where it is less
-ELEMENT_BYTES = {"f16": 2, "bf16": 2, "s8": 1, "tf32": 4, "tf32x3": 4}
+ELEMENT_BYTES = {"f16": 2, "bf16": 2, "s8": 1, "tf32": 4, "tf32x3": 4, "dmma": 8}
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,12 @@ class MmaConfig:
 
     @property
     def shared_bytes(self) -> int:
-        return max(self.stages * self.stage_bytes, self.block_rows * self.result_pitch * 4)
+        return max(self.stages * self.stage_bytes, self.block_rows * self.result_pitch * self.sum_bytes)
+
+    @property
+    def sum_bytes(self) -> int:
+        """Bytes of a sum: float32, int32, or float64 for float64 operands."""
+        return 8 if self.kind == "dmma" else 4
 
     def fits(self, capability: tuple) -> str | None:
         """Why the kernel cannot be made with these tiles for a compute capability, or None."""
@@ -143,7 +148,7 @@ class MmaConfig:
             return "warp tiles must be 16, 32 or 64 each way"
         if self.block_rows % self.warp_rows or self.block_columns % self.warp_columns:
             return "block tiles must be multiples of the warp tile"
-        sums = self.warp_rows * self.warp_columns // 32
+        sums = self.warp_rows * self.warp_columns // 32 * self.sum_bytes // 4
         if sums > _REGISTERS - 64:
             return f"{sums} registers of sums leave none for the rest"
         if self.stages < 2:
@@ -154,9 +159,10 @@ class MmaConfig:
         return None
 
 
-# Tiles by kind, the largest first. tf32x3 holds every fragment twice, which leaves registers for smaller warp tiles.
+# Tiles by kind, the largest first. tf32x3 holds every fragment twice and dmma has sums of twice the size, which leaves
+# registers for smaller warp tiles.
 _TILES = ((128, 256, 64, 64, 3, 1), (128, 128, 64, 32, 3, 1), (64, 64, 32, 32, 3, 2))
-MMA_CONFIGS = {kind: tuple(MmaConfig(kind, *tiles) for tiles in (_TILES[1:] if kind == "tf32x3" else _TILES))
+MMA_CONFIGS = {kind: tuple(MmaConfig(kind, *tiles) for tiles in (_TILES[1:] if kind in ("tf32x3", "dmma") else _TILES))
                for kind in ELEMENT_BYTES}
 
 

@@ -109,7 +109,7 @@ def element_access(kind: str):
 
 
 def finisher(kind: str, out: str, activation: str, bias: str, aux: str):
-    """Device function: one element of C from its sum, 32 bits of the kind of sum that `kind` of arithmetic has.
+    """Device function: one element of C from its sum, a float64 number for "dmma", else 32 bits as `kind` has them.
 
     finish(C, at, sum, i, j, bias, bias_step, aux, aux_at, alpha, beta): element (i, j) is C[at]; bias and aux are
     addresses; aux is of C's type and its element is aux[aux_at].
@@ -125,6 +125,8 @@ def finisher(kind: str, out: str, activation: str, bias: str, aux: str):
             store(C, at, value)
         return finish_integers
     finish_number = number_finisher(out, activation, bias, aux)
+    if kind == "dmma":
+        return finish_number
     if kind == "s8":
         @device
         def finish(C, at, sum, i, j, bias_at, bias_step, aux_at, aux_place, alpha, beta):

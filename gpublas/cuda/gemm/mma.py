@@ -1,4 +1,5 @@
-"""The gemm kernel for tensor cores, sm_80 and later: C = alpha A B + beta C with sums in float32 (int32 for int8).
+"""The gemm kernel for tensor cores, sm_80 and later: C = alpha A B + beta C with sums in float32 (int32 for
+int8, float64 for float64).
 
 Algorithm (as in CUTLASS's multistage kernels, https://github.com/NVIDIA/cutlass, and PTX ISA, "mma"): a block copies
 slabs of A and B to shared memory asynchronously, several slabs ahead; its warps take fragments from there with
@@ -8,39 +9,23 @@ places within them (XOR with the row), so that neither copies nor ldmatrix meet 
 
 from __future__ import annotations
 
-from numba import cuda, float32, int32, int64, uint8, uint16, uint32
-from numba.cuda import types
+from numba import cuda, int32, int64, uint8, uint16, uint32, uint64
 
 from ..compile import KernelSource
-from ..ptx import (
-    commit_copies,
-    copy_async,
-    each_register,
-    load_fragments,
-    matrix_at,
-    multiply_fragments,
-    pointer_to,
-    shared_address,
-    shared_pointer,
-    store_fragments,
-    wait_copies,
-    zeros,
-)
+from ..ptx import commit_copies, copy_async, matrix_at, pointer_to, shared_address, shared_pointer, wait_copies
 from .config import ROW_BYTES, MmaConfig
 from .epilogue import OUT_BYTES, finisher
+from .fragments import ACROSS, ALONG_K, ANY, CHUNK, swizzle, warp_tile
 from .tiles import tile_placer
 from .tuples import tuple_of
 
-device = cuda.jit(device=True)
+__all__ = ["ACROSS", "ALONG_K", "ANY", "mma_kernel"]
 
-CHUNK = 16  # bytes of an asynchronous copy, and of a row of an 8x8 matrix
-ALONG_K, ACROSS, ANY = "k", "mn", "any"  # an operand is contiguous along k or across it, in whole chunks, or neither
+device = cuda.jit(device=True)
 
 # Addresses; m, n, k; six strides; three steps of a batch, tables; bias and aux with their steps. Then two scalars.
 PARAMETERS = "lll" + "lll" + "llllll" + "llli" + "ll" + "lll"
-_BITS = {1: uint8, 2: uint16, 4: uint32}
-_SHAPES = {"f16": "m16n8k16.row.col.f32.f16.f16.f32", "bf16": "m16n8k16.row.col.f32.bf16.bf16.f32",
-           "s8": "m16n8k32.row.col.s32.s8.s8.s32", "tf32": "m16n8k8.row.col.f32.tf32.tf32.f32"}
+_BITS = {1: uint8, 2: uint16, 4: uint32, 8: uint64}
 
 
 def mma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSource:
@@ -55,19 +40,14 @@ def mma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSourc
     config = MmaConfig(*tiles)
     BM, BN, T, STAGES = config.block_rows, config.block_columns, config.threads, config.stages
     BK, SIZE = config.block_depth, config.element_bytes
-    MI, NI = config.warp_rows // 16, config.warp_columns // 8  # fragments of a warp, down and across
     WM, WN = config.warp_rows, config.warp_columns
     WARPS_DOWN = BM // WM
     B_START, STAGE = BM * ROW_BYTES, config.stage_bytes
     PITCH, OUT_SIZE = config.result_pitch, OUT_BYTES[epilogue[0]]
-    sum_kind = int32 if config.kind == "s8" else float32
 
     fill_a, fill_a_rest, a_state = _fillers(a_lies, BM, config)
     fill_b, fill_b_rest, b_state = _fillers(b_lies, BN, config)
-    places_a, loads_a = _fragments(a_lies, BM, MI, True)
-    places_b, loads_b = _fragments(b_lies, BN, NI // 2, False)
-    multiply = _multiplier(config, MI, NI)
-    no_sums, keep = zeros(MI * NI * 4, sum_kind), store_fragments(MI, NI, PITCH)
+    places_a, loads_a, places_b, loads_b, multiply, no_sums, keep, element = warp_tile(config, a_lies, b_lies)
     wait, wait_all = wait_copies(STAGES - 2), wait_copies(0)
     load_a0, load_a1, load_a2, load_a3 = loads_a
     load_b0, load_b1, load_b2, load_b3 = loads_b
@@ -89,7 +69,7 @@ def mma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSourc
 
     def kernel(A, B, C, m, n, k, a_row, a_column, b_row, b_column, c_row, c_column, a_batch, b_batch, c_batch, tables,
                bias, bias_step, aux, aux_row, aux_column, alpha, beta):
-        shared = cuda.shared.array(0, uint32, alignment=1024)
+        shared = cuda.shared.array(0, element, alignment=1024)
         base = shared_address(shared)
         t = int32(cuda.threadIdx.x)
         warp, lane = int32(t >> 5), int32(t & 31)
@@ -151,11 +131,11 @@ def mma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSourc
             read = after
             left_over -= int32(1)
 
-        # 5. The sums go through shared memory, a row-major tile BM x BN of 32-bit numbers, so that neighbours write
+        # 5. The sums go through shared memory, a row-major tile BM x BN of them, so that neighbours write
         #    neighbours in a row of C.
         wait_all()
         cuda.syncthreads()
-        keep(int32(base + ((warp_top + (lane >> 2)) * PITCH + warp_left + (lane & 3) * 2) * 4), sums)
+        keep(base, warp_top, warp_left, lane, sums)
         cuda.syncthreads()
         c = matrix_at(C, product, c_batch, tables, OUT_SIZE)
         at = t
@@ -166,7 +146,7 @@ def mma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSourc
                        bias_step, aux, (top + i) * aux_row + (left + j) * aux_column, alpha, beta)
             at += int32(T)
 
-    scalars = "ii" if epilogue[0] == "s32" else "ff"
+    scalars = {"s32": "ii", "f64": "dd"}.get(epilogue[0], "ff")
     return KernelSource(kernel, PARAMETERS + scalars, (), T, config.min_blocks, config.shared_bytes)
 
 
@@ -190,7 +170,7 @@ def _row_filler(extent, config):
     A row beyond the matrix repeats the last one: nothing of it is stored.
     """
     T, SIZE = config.threads, config.element_bytes
-    LANES, PER_CHUNK = ROW_BYTES // CHUNK, CHUNK // SIZE
+    LANES, PER_CHUNK, turn = ROW_BYTES // CHUNK, CHUNK // SIZE, swizzle(config)
     STEP, COUNT = T // LANES, extent * LANES // T
     offsets = tuple_of(COUNT, device(lambda given, number: int32(
         min(given[0] + number * STEP, given[2] - 1) * given[1] + given[3])))
@@ -199,7 +179,7 @@ def _row_filler(extent, config):
     def state(t, place_stride, depth_stride, inside):
         row, chunk = int32(t // LANES), int32(t % LANES)
         there = offsets((row, int32(place_stride * SIZE), inside, int32(chunk * CHUNK)))
-        return there, int32(row * ROW_BYTES + ((chunk ^ (row & 7)) << 4)), chunk
+        return there, int32(row * ROW_BYTES + ((chunk ^ turn(row)) << 4)), chunk
 
     @device
     def fill(slot, corner, state, place_stride, depth_stride, depth):
@@ -220,7 +200,7 @@ def _row_filler(extent, config):
 def _column_filler(extent, config):
     """`_fillers` for an operand that lies across k: a row of the tile for each step along k."""
     T, BK, SIZE = config.threads, config.block_depth, config.element_bytes
-    PER_CHUNK, WIDTH = CHUNK // SIZE, extent * SIZE
+    PER_CHUNK, WIDTH, turn = CHUNK // SIZE, extent * SIZE, swizzle(config)
     LANES = extent // PER_CHUNK
     STEP, COUNT = T // LANES, BK * LANES // T
 
@@ -229,7 +209,7 @@ def _column_filler(extent, config):
         row, chunk = int32(t // LANES), int32(t % LANES)
         valid = max(min(int32((inside - chunk * PER_CHUNK) * SIZE), int32(CHUNK)), int32(0))
         return (row * depth_stride * SIZE + chunk * CHUNK, STEP * depth_stride * SIZE,
-                int32(row * WIDTH + ((chunk ^ (row & 7)) << 4)), valid)
+                int32(row * WIDTH + ((chunk ^ turn(row)) << 4)), valid)
 
     def filler(is_whole):
         @device
@@ -246,7 +226,7 @@ def _column_filler(extent, config):
 def _element_filler(extent, config):
     """`_fillers` for an operand of any strides and alignment, element by element; its tile comes to lie along k."""
     T, BK, SIZE = config.threads, config.block_depth, config.element_bytes
-    bits = _BITS[SIZE]
+    bits, turn = _BITS[SIZE], swizzle(config)
 
     @device
     def state(t, place_stride, depth_stride, inside):
@@ -265,72 +245,7 @@ def _element_filler(extent, config):
             if place < inside and step < depth:
                 value = pointer_to(corner, bits)[place * place_stride + step * depth_stride]
             byte = int32(step * SIZE)
-            tile[(place * ROW_BYTES + (((byte >> 4) ^ (place & 7)) << 4) + (byte & 15)) // SIZE] = value
+            tile[(place * ROW_BYTES + (((byte >> 4) ^ turn(place)) << 4) + (byte & 15)) // SIZE] = value
             at += int32(T)
 
     return fill, fill, state
-
-
-def _fragments(lies, extent, count, is_left):
-    """A device function that says where a lane's rows of 8x8 matrices lie in a tile, and the loads of the four steps.
-
-    extent: rows of A's tile or columns of B's. count: ldmatrix instructions of a step, each for 16 rows of A (its four
-    matrices: two down, then two along k) or 16 columns of B (two along k, then two across). places(lane, first): bytes
-    from the tile's start, for the warp's part from row or column `first` on.
-    """
-    if lies == ACROSS:  # a row of the tile for each k: the matrices are read transposed
-        WIDTH = extent * 2
-
-        @device
-        def place(given, number):
-            lane, first = given
-            if is_left:
-                row, chunk = int32((lane & 7) + ((lane >> 4) << 3)), int32((first >> 3) + ((lane >> 3) & 1))
-            else:
-                row, chunk = int32(lane & 15), int32((first >> 3) + (lane >> 4))
-            return int32(row * WIDTH + (((chunk + 2 * number) ^ (row & 7)) << 4))
-
-        loads = tuple(load_fragments(count, True, 0, 0, step * 16 * WIDTH) for step in range(4))
-        all_places = tuple_of(count, place)
-        return device(lambda lane, first: all_places((lane, first))), loads
-
-    @device
-    def places(lane, first):
-        if is_left:
-            row, chunk = int32(first + (lane & 15)), int32(lane >> 4)
-        else:
-            row, chunk = int32(first + (lane & 7) + ((lane >> 4) << 3)), int32((lane >> 3) & 1)
-        return (int32(row * ROW_BYTES + ((chunk ^ (row & 7)) << 4)),)
-
-    return places, tuple(load_fragments(count, False, 16 * ROW_BYTES, step * 2 * CHUNK, 0) for step in range(4))
-
-
-_ROUND = "cvt.rna.tf32.f32 $0, $1;"
-_REST = ("{ .reg .b32 high; .reg .f32 x, y; cvt.rna.tf32.f32 high, $1; mov.b32 x, $1; mov.b32 y, high; "
-         "sub.rn.f32 x, x, y; cvt.rna.tf32.f32 $0, x; }")
-
-
-def _multiplier(config, rows, columns):
-    """Device function (sums, a, b): one step's products of all fragments of a warp, added up.
-
-    "tf32" rounds float32 operands to 11 bits. "tf32x3" splits each into a rounded part and a rounded rest, and leaves
-    out only the product of the rests (H. Ootomo, R. Yokota, "Recovering single precision accuracy from Tensor Cores",
-    IJHPCA 36 (2022)).
-    """
-    if not config.kind.startswith("tf32"):
-        return multiply_fragments(rows, columns, _SHAPES[config.kind], types.int32 if config.kind == "s8" else
-                                  types.float32)
-    multiply = multiply_fragments(rows, columns, _SHAPES["tf32"], types.float32)
-    round_a, round_b = each_register(_ROUND, 4 * rows), each_register(_ROUND, 2 * columns)
-    if config.kind == "tf32":
-        return device(lambda sums, a, b: multiply(sums, round_a(a), round_b(b)))
-    rest_a, rest_b = each_register(_REST, 4 * rows), each_register(_REST, 2 * columns)
-
-    @device
-    def multiply_three(sums, a, b):
-        high_a, high_b = round_a(a), round_b(b)
-        sums = multiply(sums, rest_a(a), high_b)
-        sums = multiply(sums, high_a, rest_b(b))
-        return multiply(sums, high_a, high_b)
-
-    return multiply_three
