@@ -176,9 +176,9 @@ WIDE = {
 }
 # Tiles of the kernel for any strides (simt.py).
 LARGE = {
-    "s": SimtConfig("s", 128, 128, 8, 8, 8, 2),
+    "s": SimtConfig("s", 128, 128, 8, 8, 8, 1),
     "d": SimtConfig("d", 64, 64, 8, 4, 4, 2),
     "c": SimtConfig("c", 64, 64, 8, 4, 4, 2),
     "z": SimtConfig("z", 64, 64, 8, 4, 4, 1),
 }
-SMALL = {**LARGE, "s": SimtConfig("s", 64, 64, 8, 4, 4, 3)}
+SMALL = {**LARGE, "s": SimtConfig("s", 64, 64, 8, 4, 4, 2)}
