@@ -189,8 +189,10 @@ def glance(obj: Any) -> tuple[int, tuple, int | None, Any] | None:
     pointer, readonly = interface["data"]
     strides = interface.get("strides")
     place = getattr(obj, "__gpublas_place__", None) or _cuda_place(obj, pointer)
-    return pointer, (interface["shape"], strides, interface["typestr"], readonly, place, (pointer or 0) & 15), \
-        interface.get("stream"), obj
+    pointer = pointer or 0
+    form = (tuple(interface["shape"]), None if strides is None else tuple(strides), interface["typestr"], readonly, place,
+            pointer & 15)
+    return pointer, form, interface.get("stream"), obj
 
 
 def _compact_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

@@ -7,10 +7,10 @@ from typing import Any
 
 from . import arrays, backend, checks, mixed
 from .checks import ZERO, Argument, Scalar
-from .context import call
+from .context import Call, call
 from .errors import ArgumentError
 from .flags import Diag, Op, Side, UpLo
-from .level3 import _arguments, _beside, _inner, _operands, _output, _under
+from .level3 import _arguments, _beside, _inner, _operands, _output, _under, turns
 from .operands import Batch, Matrix, Stack, Stored, Triangular, Vector
 from .precision import C as _C
 from .precision import D, Precision, Routine, S, Z
@@ -205,7 +205,7 @@ def _first(stack: Argument) -> Argument:
 def _batch(run: Any, alpha: Scalar, A: Stack, op_a: Op, B: Stack, op_b: Op, beta: Scalar, C: Stack) -> None:
     batch = Batch(C.products, A.step, B.step, C.step)
     a, b, c = A.matrix.under(op_a), B.matrix.under(op_b), C.matrix
-    if not c.is_column_major and c.transposed.is_column_major:
+    if turns(run, c):
         a, b, c, batch = b.transposed, a.transposed, c.transposed, batch._replace(a=B.step, b=A.step)
     backend.of(run).gemm(run, alpha, a, b, beta, c, batch)
 
@@ -333,16 +333,16 @@ def _products(this: Routine, ops_a: list[Any], ops_b: list[Any], alphas: list[An
         results.append([argument.given for argument in outputs])
     with call(this.name, reads, writes, updates) as run:
         for op_a, op_b, alpha, beta, group_a, group_b, outputs in plans:
-            items = [_oriented(Matrix.of(run[a.name]).under(op_a), Matrix.of(run[b.name]).under(op_b),
+            items = [_oriented(run, Matrix.of(run[a.name]).under(op_a), Matrix.of(run[b.name]).under(op_b),
                                Matrix.of(run[c.name])) for a, b, c in zip(group_a, group_b, outputs, strict=True)]
             if items and items[0][2].rows and items[0][2].columns:
                 backend.of(run).gemm_many(run, alpha, items, beta)
     return shape_result(results) if Cs is None else shape_result(Cs)
 
 
-def _oriented(A: Matrix, B: Matrix, C: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+def _oriented(run: Call, A: Matrix, B: Matrix, C: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """C column-major where it can be."""
-    if not C.is_column_major and C.transposed.is_column_major:
+    if turns(run, C):
         return B.transposed, A.transposed, C.transposed
     return A, B, C
 

@@ -118,17 +118,26 @@ def _under(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def gemm_bound(run: Call, alpha: Scalar | complex, A: Matrix, B: Matrix, beta: Scalar | complex, C: Matrix) -> None:
-    """C = alpha A B + beta C for operands that are where the call's device can reach them.
-
-    The one canonical form of the product: C column-major where it can be, so a row-major C becomes C^T = B^T A^T.
-    """
+    """C = alpha A B + beta C for operands that are where the call's device can reach them."""
     alpha = alpha if isinstance(alpha, Scalar) else Scalar(alpha)
     beta = beta if isinstance(beta, Scalar) else Scalar(beta)
     if C.rows == 0 or C.columns == 0:
         return
-    if not C.is_column_major and C.transposed.is_column_major:
+    if turns(run, C):
         A, B, C = B.transposed, A.transposed, C.transposed
     backend.of(run).gemm(run, alpha, A, B, beta, C)
+
+
+def turns(run: Call, C: Matrix) -> bool:
+    """Whether a product is computed as C^T = B^T A^T.
+
+    The one canonical form of the product: C column-major where it can be, so a row-major C is turned. Real products have
+    the same bits either way, complex ones not; and as a single row or column counts as column-major, the way would
+    depend on how many there are. So a batch-invariant context leaves complex products as they are.
+    """
+    if run.context.batch_invariant and C.precision.is_complex:
+        return False
+    return not C.is_column_major and C.transposed.is_column_major
 
 
 gemm = typed(_gemm, None, everyday=everyday.gemm)

@@ -145,7 +145,8 @@ def gemm(this: Routine, op_a: Op, op_b: Op, alpha: Any, a: Argument, B: Any, bet
         if 0 not in shape:
             operands = Operands(_operand(run["A"], op_a), _operand(run["B"], op_b), run["C"],
                                 run["bias"] if bias_mode else None, run["aux"] if aux_mode else None)
-            if abs(run["C"].strides[-2]) < abs(run["C"].strides[-1]):
+            # Stores go along rows. Not where bits count: no tensor core promises those of B^T A^T to be those of A B.
+            if abs(run["C"].strides[-2]) < abs(run["C"].strides[-1]) and not run.context.batch_invariant:
                 operands, bias_mode = operands.transposed, {"row": "column", "column": "row", "": ""}[bias_mode]
             problem = MixedProblem.of(arithmetic.kind, _OUT_NAMES[out], operands, factor != 0, activation, bias_mode,
                                       aux_mode)

@@ -60,6 +60,24 @@ def test_launches_and_whole_products(rng):
     assert np.array_equal(whole[3:4], row) and np.array_equal(tall[3 + 8 * 39], row[0])
 
 
+@pytest.mark.parametrize("dtype, compute", [("c8", None), ("c16", None), ("f4", None), ("f4", "tf32x3"), ("f2", None)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_and_columns_do_not_depend_on_the_others(rng, dtype, compute, order):
+    """A C of one row or column may count as either order; the bits stay."""
+    A, B = random_values(rng, (40, 70), dtype), random_values(rng, (70, 24), dtype)
+    keywords = {} if compute is None else {"compute": compute}
+
+    def product(A, B):
+        C = np.empty((len(A), B.shape[1]), dtype, order=order)
+        return gpublas.gemm("N", "N", 1.0, A, B, 0.0, C, **keywords)
+
+    with gpublas.use(gpublas.Context(ExecutorDevice(), batch_invariant=True)):
+        whole = product(A, B)
+        for some in (slice(3, 4), slice(8, 17)):
+            assert np.array_equal(product(A[some], B), whole[some])
+            assert np.array_equal(product(A, B[:, some]), whole[:, some])
+
+
 def test_halves_with_an_epilogue(executor, rng):
     """The epilogue follows the sum over the parts, not each of them; sums stay float32 until then."""
     A, B = (random_values(rng, (9, K), "f2"), random_values(rng, (K, 20), "f2"))

@@ -27,23 +27,25 @@ _CASES = ((1, 9, 8, "C", "F"), (65, 33, 72, "F", "C"), (130, 72, 200, "C", "C"),
 _TYPES = {"f16": "float16", "bf16": "bfloat16", "s8": "int8", "tf32": "float32", "tf32x3": "float32",
           "dmma": "float64", "f64": "float64"}
 _lock = threading.Lock()
-_known: dict[str, str] = {}  # by key; "" where the device is to be trusted
+_known: dict[tuple[Any, str], str] = {}  # by device and kind; "" where the device is to be trusted
 
 
 def verdict(device: Any, kind: str) -> str:
     """Why a kind of arithmetic must not be used on a device; "" if it may. Runs the check the first time."""
-    name = _key(device, kind)
+    found = _known.get((device, kind))
+    if found is not None:  # on the way of every call
+        return found
     with _lock:
-        if name not in _known:
+        if (device, kind) not in _known:
+            name = _key(device, kind)
             stored = diskcache.read(_FOLDER, name)
-            if stored is not None:
-                _known[name] = json.loads(stored)["verdict"]
-            else:
-                _known[name] = examine(device, kind)
-                diskcache.write(_FOLDER, name, json.dumps(
+            if stored is None:
+                stored = json.dumps(
                     {"device": device.name, "kind": kind, "version": __version__, "driver": device.driver_version,
-                     "verdict": _known[name]}).encode())
-        return _known[name]
+                     "verdict": examine(device, kind)}).encode()
+                diskcache.write(_FOLDER, name, stored)
+            _known[device, kind] = json.loads(stored)["verdict"]
+        return _known[device, kind]
 
 
 def _key(device, kind):
