@@ -176,7 +176,7 @@ def ger(name: str) -> Callable[[Routine, Way], Way]:
         def routine(alpha, x, y, A):
             if (type(A) is type(x) is type(y) is ndarray and A.dtype is x.dtype is y.dtype
                     and _fit(A, alpha, 0) and alpha and 0 < A.size <= _VECTOR and A.shape == x.shape + y.shape
-                    and A.flags.writeable and _apart(A, x, y) and (chosen() or current()).on_host):
+                    and A.flags.f_contiguous and A.flags.writeable and _apart(A, x, y) and (chosen() or current()).on_host):
                 run, square = runs[A.dtype], squares[A.dtype]
                 try:
                     if run is not None:
@@ -202,7 +202,7 @@ def gemm(this: Routine, ordinary: Way) -> Way:
                 and type(A) is type(B) is type(C) is ndarray and A.dtype is B.dtype is C.dtype
                 and _fit(A, alpha, beta) and alpha and type(opA) is type(opB) is str and opA in _OP and opB in _OP
                 and A.ndim == B.ndim == C.ndim == 2 and 0 < A.size <= _MATRIX and 0 < B.size <= _MATRIX
-                and 0 < C.size <= _MATRIX and C.flags.writeable and _apart(C, A, B)
+                and 0 < C.size <= _MATRIX and C.flags.forc and C.flags.writeable and _apart(C, A, B)
                 and (chosen() or current()).on_host):
             run = runs[A.dtype]
             try:
@@ -233,7 +233,7 @@ def trsm(this: Routine, ordinary: Way) -> Way:
     def routine(side, uplo, op, diag, alpha, A, B):
         if (type(A) is type(B) is ndarray and A.dtype is B.dtype and type(alpha) in _REAL and alpha
                 and A.ndim == B.ndim == 2 and 0 < A.size <= _MATRIX and 0 < B.size <= _MATRIX
-                and B.flags.writeable and _apart(B, A, A) and (chosen() or current()).on_host):
+                and B.flags.f_contiguous and B.flags.writeable and _apart(B, A, A) and (chosen() or current()).on_host):
             run = runs[A.dtype]
             try:
                 right, unit = _RIGHT[side], _UNIT[diag]
