@@ -190,8 +190,8 @@ def glance(obj: Any) -> tuple[int, tuple, int | None, Any] | None:
     strides = interface.get("strides")
     place = getattr(obj, "__gpublas_place__", None) or _cuda_place(obj, pointer)
     pointer = pointer or 0
-    form = (tuple(interface["shape"]), None if strides is None else tuple(strides), interface["typestr"], readonly, place,
-            pointer & 15)
+    form = (tuple(interface["shape"]), None if strides is None else tuple(strides), interface["typestr"], readonly,
+            place, pointer & 15)
     return pointer, form, interface.get("stream"), obj
 
 

@@ -131,8 +131,8 @@ class Context:
     device: "cpu", "cuda", "cuda:1", "executor", a device object, or None for the default (GPUBLAS_DEVICE, else
     CUDA where a usable GPU is, else the CPU). stream: handle of a CUDA stream for NumPy arrays and for arrays whose
     library has no current stream. precision: "ieee", the only mode so far: arithmetic in the routine's precision.
-    batch_invariant: a row or column of a gemm's result, for one order of C, has the same bits whatever the others are and
-    however many: k is never split. Not on the CPU, whose BLAS makes no such promise: UnsupportedError.
+    batch_invariant: a row or column of a gemm's result, for one order of C, has the same bits whatever the others are
+    and however many: k is never split. Not on the CPU, whose BLAS makes no such promise: UnsupportedError.
     """
 
     def __init__(self, device: str | Any | None = None, *, stream: int | None = None, precision: str = "ieee",

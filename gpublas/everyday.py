@@ -176,7 +176,8 @@ def ger(name: str) -> Callable[[Routine, Way], Way]:
         def routine(alpha, x, y, A):
             if (type(A) is type(x) is type(y) is ndarray and A.dtype is x.dtype is y.dtype
                     and _fit(A, alpha, 0) and alpha and 0 < A.size <= _VECTOR and A.shape == x.shape + y.shape
-                    and A.flags.f_contiguous and A.flags.writeable and _apart(A, x, y) and (chosen() or current()).on_host):
+                    and A.flags.f_contiguous and A.flags.writeable and _apart(A, x, y)
+                    and (chosen() or current()).on_host):
                 run, square = runs[A.dtype], squares[A.dtype]
                 try:
                     if run is not None:
@@ -233,7 +234,8 @@ def trsm(this: Routine, ordinary: Way) -> Way:
     def routine(side, uplo, op, diag, alpha, A, B):
         if (type(A) is type(B) is ndarray and A.dtype is B.dtype and type(alpha) in _REAL and alpha
                 and A.ndim == B.ndim == 2 and 0 < A.size <= _MATRIX and 0 < B.size <= _MATRIX
-                and B.flags.f_contiguous and B.flags.writeable and _apart(B, A, A) and (chosen() or current()).on_host):
+                and B.flags.f_contiguous and B.flags.writeable
+                and _apart(B, A, A) and (chosen() or current()).on_host):
             run = runs[A.dtype]
             try:
                 right, unit = _RIGHT[side], _UNIT[diag]

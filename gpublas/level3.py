@@ -131,9 +131,9 @@ def gemm_bound(run: Call, alpha: Scalar | complex, A: Matrix, B: Matrix, beta: S
 def turns(run: Call, C: Matrix) -> bool:
     """Whether a product is computed as C^T = B^T A^T.
 
-    The one canonical form of the product: C column-major where it can be, so a row-major C is turned. Real products have
-    the same bits either way, complex ones not; and as a single row or column counts as column-major, the way would
-    depend on how many there are. So a batch-invariant context leaves complex products as they are.
+    The one canonical form of the product: C column-major where it can be, so a row-major C is turned. Real products
+    have the same bits either way, complex ones not; and as a single row or column counts as column-major, the way
+    would depend on how many there are. So a batch-invariant context leaves complex products as they are.
     """
     if run.context.batch_invariant and C.precision.is_complex:
         return False

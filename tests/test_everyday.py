@@ -59,8 +59,8 @@ def outcome(name, arguments):
 
 
 def error_bound(name, arguments):
-    """Relative to the largest element: (N + 2) eps for a sum of N products of numbers of one sign and size, four times that
-    for complex ones, and both ways err; a solve multiplies errors by 1 + |a_ij / a_jj| <= 4 in each of N steps."""
+    """Relative to the largest element: (N + 2) eps for a sum of N products of numbers of one sign and size, four times
+    that for complex ones, and both ways err; a solve multiplies errors by 1 + |a_ij / a_jj| <= 4 in each of N steps."""
     array = next(value for value in arguments.values() if isinstance(value, np.ndarray))
     growth = 4.0**N if "trsm" in name else 4.0
     return growth * 2 * (N + 2) * float(np.finfo(array.dtype).eps)

@@ -187,13 +187,27 @@ def zeros(count: int, kind):
     return make
 
 
-@functools.cache
 def load_fragments(count: int, transposed: bool, apart: int, flip: int, shift: int):
     """`load(start, places)`: `count` ldmatrix, each of four 8x8 matrices of 16 bits, as a tuple of 4 * count registers.
 
     start: 32-bit address of a tile; places: a tuple of this lane's bytes from there, one for each, or one for all that
     are then `apart` bytes from each other. flip is XORed into the address, then shift is added. PTX ISA, "ldmatrix".
     """
+    text = f"ldmatrix.sync.aligned.m8n8.x4{'.trans' if transposed else ''}.shared.b16 {{$0,$1,$2,$3}}, [$4+%d];"
+    return _shared_loads(count, text, "rrrr", apart, flip, shift)
+
+
+def load_doubles(count: int, apart: int, flip: int, shift: int):
+    """`load(start, places)`: `count` float64 numbers from shared memory, as a tuple; arguments as of load_fragments."""
+    return _shared_loads(count, "ld.shared.f64 $0, [$1+%d];", "d", apart, flip, shift)
+
+
+@functools.cache
+def _shared_loads(count: int, text: str, registers: str, apart: int, flip: int, shift: int):
+    """load_fragments for an instruction that loads `registers` (constraint letters), and takes a constant offset."""
+    (value, kind), parts = _LETTERS[registers[0]], len(registers)
+    constraints = ",".join([f"={letter}" for letter in registers] + ["r"])
+
     @intrinsic
     def load(typing_context, start, places):
         def generate(context, builder, signature, arguments):
@@ -203,18 +217,22 @@ def load_fragments(count: int, transposed: bool, apart: int, flip: int, shift: i
                 place = builder.extract_value(arguments[1], 0 if alone else number)
                 address = builder.xor(builder.add(arguments[0], place), _LANE(flip))
                 beyond = shift + (number * apart if alone else 0)
-                text = (f"ldmatrix.sync.aligned.m8n8.x4{'.trans' if transposed else ''}.shared.b16 {{$0,$1,$2,$3}}, "
-                        f"[$4+{beyond}];")
-                four = _inline(builder, text, ir.LiteralStructType([_LANE] * 4), [address], "=r,=r,=r,=r,r", True)
-                found += [builder.extract_value(four, part) for part in range(4)]
+                found += _several(builder, text % beyond, value, parts, [address], constraints, True)
             return context.make_tuple(builder, signature.return_type, found)
 
-        return types.UniTuple(types.int32, 4 * count)(start, places), generate
+        return types.UniTuple(kind, parts * count)(start, places), generate
 
     return load
 
 
-@functools.cache
+def _several(builder, text, value, parts, operands, constraints, orders_memory):
+    """The `parts` results, of one type, of an instruction."""
+    if parts == 1:
+        return [_inline(builder, text, value, operands, constraints, orders_memory)]
+    found = _inline(builder, text, ir.LiteralStructType([value] * parts), operands, constraints, orders_memory)
+    return [builder.extract_value(found, part) for part in range(parts)]
+
+
 def multiply_fragments(rows: int, columns: int, shape: str, sums):
     """`multiply(sums, a, b)`: mma.sync of `rows` fragments of A (4 registers each) with `columns` of B (2 each).
 
@@ -222,30 +240,49 @@ def multiply_fragments(rows: int, columns: int, shape: str, sums):
     shape: of the instruction and its types, as PTX writes them. PTX ISA, "mma".
     """
     text = f"mma.sync.aligned.{shape} {{$0,$1,$2,$3}}, {{$8,$9,$10,$11}}, {{$12,$13}}, {{$4,$5,$6,$7}};"
-    letter = "f" if sums == types.float32 else "r"
-    constraints = ",".join([f"={letter}"] * 4 + list("0123") + ["r"] * 6)
-    all_sums = types.UniTuple(sums, rows * columns * 4)
+    return _fragment_products(rows, columns, text, ("f" if sums == types.float32 else "r") * 4, "rrrr", "rr")
+
+
+def multiply_doubles(rows: int, columns: int):
+    """`multiply(sums, a, b)`: mma.sync m8n8k4 of `rows` fragments of A with `columns` of B, a number a lane each.
+
+    sums: a tuple of rows * columns * 2 float64 numbers. IEEE arithmetic. PTX ISA, "mma".
+    """
+    text = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {$0,$1}, {$4}, {$5}, {$2,$3};"
+    return _fragment_products(rows, columns, text, "dd", "d", "d")
+
+
+@functools.cache
+def _fragment_products(rows: int, columns: int, text: str, d: str, a: str, b: str):
+    """multiply_fragments for an instruction whose fragments of sums, A and B have these registers (constraint
+    letters)."""
+    S, A, B = len(d), len(a), len(b)
+    value, kind = _LETTERS[d[0]]
+    all_sums = types.UniTuple(kind, rows * columns * S)
+    constraints = ",".join([*(f"={letter}" for letter in d), *map(str, range(S)), *a, *b])
 
     @intrinsic
-    def multiply(typing_context, sums, a, b):
+    def multiply(typing_context, sums, left, right):
         def generate(context, builder, signature, arguments):
-            total, left, right = (
-                [builder.extract_value(argument, number) for number in range(kind.count)]
-                for argument, kind in zip(arguments, signature.args, strict=True))
+            total, a, b = _entries(builder, signature, arguments)
             for i in range(rows):
                 # To and fro, so that each instruction shares an operand with the one before.
                 for j in range(columns) if i % 2 == 0 else reversed(range(columns)):
-                    at = (i * columns + j) * 4
-                    operands = total[at:at + 4] + left[4 * i:4 * i + 4] + right[2 * j:2 * j + 2]
-                    four = _inline(builder, text, ir.LiteralStructType([_LETTERS[letter][0]] * 4), operands,
-                                   constraints, False)
-                    total[at:at + 4] = [builder.extract_value(four, part) for part in range(4)]
+                    at = (i * columns + j) * S
+                    operands = total[at:at + S] + a[A * i:A * i + A] + b[B * j:B * j + B]
+                    total[at:at + S] = _several(builder, text, value, S, operands, constraints, False)
             return context.make_tuple(builder, signature.return_type, total)
 
-        return all_sums(all_sums, types.UniTuple(types.int32, 4 * rows),
-                        types.UniTuple(types.int32, 2 * columns)), generate
+        return all_sums(all_sums, types.UniTuple(_LETTERS[a[0]][1], A * rows),
+                        types.UniTuple(_LETTERS[b[0]][1], B * columns)), generate
 
     return multiply
+
+
+def _entries(builder, signature, arguments):
+    """The values of each argument, all of them tuples."""
+    return ([builder.extract_value(argument, number) for number in range(kind.count)]
+            for argument, kind in zip(arguments, signature.args, strict=True))
 
 
 @functools.cache
@@ -266,22 +303,25 @@ def each_register(text: str, count: int):
 
 @functools.cache
 def store_fragments(rows: int, columns: int, pitch: int):
-    """`store(address, sums)`: the sums of multiply_fragments to shared memory, as a row-major tile of 32-bit elements.
+    """`store(address, sums)`: the sums of multiply_fragments or multiply_doubles to shared memory, as a row-major tile.
 
-    address: 32-bit, of this lane's first element; pitch: elements from row to row.
+    address: 32-bit, of this lane's first element; pitch: elements from row to row. A lane has two neighbours in a row
+    of each 8 x 8 part of a fragment: fragments of 32-bit sums have two such parts, the second below the first.
     """
     @intrinsic
     def store(typing_context, address, sums):
-        letter = "f" if sums.dtype == types.float32 else "r"
+        letter, size, parts = {types.float32: ("f", 4, 2), types.int32: ("r", 4, 2),
+                               types.float64: ("d", 8, 1)}[sums.dtype]
+        kind = "f64" if letter == "d" else "b32"
 
         def generate(context, builder, signature, arguments):
             for i in range(rows):
-                for half in range(2):
+                for part in range(parts):
                     for j in range(columns):
-                        at = ((i * 16 + half * 8) * pitch + j * 8) * 4
-                        first = (i * columns + j) * 4 + half * 2
-                        pair = [builder.extract_value(arguments[1], first + part) for part in range(2)]
-                        _inline(builder, f"st.shared.v2.b32 [$0+{at}], {{$1,$2}};", ir.VoidType(),
+                        at = ((i * parts + part) * 8 * pitch + j * 8) * size
+                        first = ((i * columns + j) * parts + part) * 2
+                        pair = [builder.extract_value(arguments[1], first + number) for number in range(2)]
+                        _inline(builder, f"st.shared.v2.{kind} [$0+{at}], {{$1,$2}};", ir.VoidType(),
                                 [arguments[0], *pair], f"r,{letter},{letter}", True)
             return context.get_dummy_value()
 
@@ -326,9 +366,7 @@ def outer_product(rows: int, columns: int, parts: int):
     @intrinsic
     def add(typing_context, sums, a, b):
         def generate(context, builder, signature, arguments):
-            total, left, right = (
-                [builder.extract_value(argument, number) for number in range(kind.count)]
-                for argument, kind in zip(arguments, signature.args, strict=True))
+            total, left, right = _entries(builder, signature, arguments)
             for i in range(rows):
                 for j in range(columns):
                     at = (i * columns + j) * parts
@@ -358,73 +396,5 @@ def spread(start: int, count: int):
             return context.get_dummy_value()
 
         return types.void(values, array), generate
-
-    return store
-
-
-@functools.cache
-def load_doubles(count: int, apart: int, flip: int, shift: int):
-    """`load(start, places)`: `count` float64 numbers from shared memory, as a tuple; arguments as of load_fragments."""
-    @intrinsic
-    def load(typing_context, start, places):
-        def generate(context, builder, signature, arguments):
-            found = []
-            for number in range(count):
-                alone = places.count == 1
-                place = builder.extract_value(arguments[1], 0 if alone else number)
-                address = builder.xor(builder.add(arguments[0], place), _LANE(flip))
-                beyond = shift + (number * apart if alone else 0)
-                found.append(_inline(builder, f"ld.shared.f64 $0, [$1+{beyond}];", ir.DoubleType(), [address], "=d,r",
-                                     True))
-            return context.make_tuple(builder, signature.return_type, found)
-
-        return types.UniTuple(types.float64, count)(start, places), generate
-
-    return load
-
-
-@functools.cache
-def multiply_doubles(rows: int, columns: int):
-    """`multiply(sums, a, b)`: mma.sync m8n8k4 of `rows` fragments of A with `columns` of B, a number a lane each.
-
-    sums: a tuple of rows * columns * 2 float64 numbers. IEEE arithmetic. PTX ISA, "mma".
-    """
-    text = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {$0,$1}, {$4}, {$5}, {$2,$3};"
-    all_sums = types.UniTuple(types.float64, rows * columns * 2)
-
-    @intrinsic
-    def multiply(typing_context, sums, a, b):
-        def generate(context, builder, signature, arguments):
-            total, left, right = (
-                [builder.extract_value(argument, number) for number in range(kind.count)]
-                for argument, kind in zip(arguments, signature.args, strict=True))
-            for i in range(rows):
-                for j in range(columns) if i % 2 == 0 else reversed(range(columns)):
-                    at = (i * columns + j) * 2
-                    pair = _inline(builder, text, ir.LiteralStructType([ir.DoubleType()] * 2),
-                                   [*total[at:at + 2], left[i], right[j]], "=d,=d,0,1,d,d", False)
-                    total[at:at + 2] = [builder.extract_value(pair, part) for part in range(2)]
-            return context.make_tuple(builder, signature.return_type, total)
-
-        return all_sums(all_sums, types.UniTuple(types.float64, rows), types.UniTuple(types.float64, columns)), generate
-
-    return multiply
-
-
-@functools.cache
-def store_doubles(rows: int, columns: int, pitch: int):
-    """`store(address, sums)`: the sums of multiply_doubles to shared memory, as store_fragments does."""
-    @intrinsic
-    def store(typing_context, address, sums):
-        def generate(context, builder, signature, arguments):
-            for i in range(rows):
-                for j in range(columns):
-                    first = (i * columns + j) * 2
-                    pair = [builder.extract_value(arguments[1], first + part) for part in range(2)]
-                    _inline(builder, f"st.shared.v2.f64 [$0+{(i * 8 * pitch + j * 8) * 8}], {{$1,$2}};", ir.VoidType(),
-                            [arguments[0], *pair], "r,d,d", True)
-            return context.get_dummy_value()
-
-        return types.void(address, sums), generate
 
     return store

@@ -17,7 +17,6 @@ from ..ptx import (
     load_fragments,
     multiply_doubles,
     multiply_fragments,
-    store_doubles,
     store_fragments,
     zeros,
 )
@@ -67,7 +66,7 @@ def warp_tile(config: MmaConfig, a_lies: str, b_lies: str) -> Warp:
     rows, columns, pitch = config.warp_rows, config.warp_columns, config.result_pitch
     if config.kind == "dmma":
         down, across = rows // 8, columns // 8
-        store = store_doubles(down, across, pitch)
+        store = store_fragments(down, across, pitch)
         places_a, loads_a = _double_fragments(a_lies, config.block_rows, down)
         places_b, loads_b = _double_fragments(b_lies, config.block_columns, across)
         return Warp(places_a, loads_a, places_b, loads_b, multiply_doubles(down, across),
