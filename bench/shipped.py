@@ -6,13 +6,13 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from gpublas.cuda.gemm.config import LARGE, MMA_CONFIGS, SMALL, WIDE
+from gpublas.cuda.gemm.config import ACROSS, ALONG_K, ANY, MMA_CONFIGS, STRIDED, TRIANGLE, TRIANGLES, WIDE, SimtConfig
 from gpublas.cuda.gemm.epilogue import Epilogue
-from gpublas.cuda.gemm.mma import ACROSS, ALONG_K, ANY, mma_kernel
+from gpublas.cuda.gemm.mma import mma_kernel
 from gpublas.cuda.gemm.simt import gemm_kernel
-from gpublas.cuda.gemm.wide import wide_kernel
 
 CAPABILITIES = ((8, 0), (9, 0), (10, 0))
+_WAYS = ((ALONG_K, ACROSS), (ALONG_K, ALONG_K), (ACROSS, ACROSS))  # in which operands may lie
 _OUT = {"f16": "f16", "bf16": "bf16", "s8": "s32", "tf32": "f32", "tf32x3": "f32", "dmma": "f64"}
 
 
@@ -30,22 +30,24 @@ def kernels() -> Iterator[Shipped]:
     every way that operands may lie."""
     for prefix, configs in WIDE.items():
         for config in configs:
-            for way in ((True, False), (True, True), (False, False)) if config is configs[0] else ((True, False),):
-                names = ",".join("k" if along else "mn" for along in way)
-                yield Shipped("wide", f"{prefix}gemm {_tiles(config)} {names}", wide_kernel,
-                              (*way, (), *dataclasses.astuple(config)))
-    for config in dict.fromkeys((*LARGE.values(), *SMALL.values())):
-        yield Shipped("simt", f"{config.precision}gemm {_tiles(config)} any", gemm_kernel,
-                      (False, (), *dataclasses.astuple(config)))
+            for way in _WAYS if config is configs[0] else _WAYS[:1]:
+                yield _simt(f"{prefix}gemm", config, way)
+    for configs, routine, lies in ((STRIDED, "gemm", (ANY, ANY)), (TRIANGLES, "symm", (TRIANGLE, ANY))):
+        for prefix, found in configs.items():
+            yield from (_simt(prefix + routine, config, lies) for config in found)
     for kind, configs in MMA_CONFIGS.items():
-        ways = ((ALONG_K, ACROSS), (ALONG_K, ALONG_K), (ACROSS, ACROSS)) if kind in ("f16", "bf16", "dmma") else (
-            (ALONG_K, ALONG_K),)
+        ways = _WAYS if kind in ("f16", "bf16", "dmma") else _WAYS[1:2]
         for config in configs:
             for way in ways if config is configs[0] else ways[:1]:
                 yield Shipped("mma", f"{kind} {_tiles(config)} {way[0]},{way[1]}", mma_kernel,
                               (*way, dataclasses.astuple(Epilogue(_OUT[kind])), *dataclasses.astuple(config)))
         yield Shipped("mma", f"{kind} {_tiles(configs[-1])} any", mma_kernel,
                       (ANY, ANY, dataclasses.astuple(Epilogue(_OUT[kind])), *dataclasses.astuple(configs[-1])))
+
+
+def _simt(routine: str, config: SimtConfig, lies: tuple[str, str]) -> Shipped:
+    return Shipped("simt", f"{routine} {_tiles(config)} {lies[0]},{lies[1]}", gemm_kernel,
+                   (*lies, (), *dataclasses.astuple(config)))
 
 
 def _tiles(config: Any) -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import itertools
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from gpublas import diskcache
 from gpublas.cuda import compile as compiler
 from gpublas.cuda.gemm import config, simt
 
-TILES = (False, (), *dataclasses.astuple(config.LARGE["s"]))
+TILES = (config.ANY, config.ANY, (), *dataclasses.astuple(config.STRIDED["s"][0]))
 
 FACTORY = '''
 from numba import cuda, float32, int32, int64
@@ -179,8 +180,8 @@ def test_machine_code_without_a_gpu(cache, capability):
 
 
 def test_a_configuration_says_why_it_does_not_fit():
-    small = config.SMALL["s"]
-    for tiles in (*config.LARGE.values(), *config.SMALL.values()):
+    small = config.STRIDED["s"][-1]
+    for tiles in itertools.chain(*config.WIDE.values(), *config.STRIDED.values(), *config.TRIANGLES.values()):
         assert tiles.fits() is None
     bad = {"shared memory": {"block_rows": 1024, "block_columns": 1024}, "accumulators": {"thread_rows": 16,
            "thread_columns": 16}, "vector width": {"thread_rows": 3}, "warp tile": {"block_rows": 72},

@@ -101,13 +101,6 @@ def test_every_tile_has_one_block(down, across):
 WIDE = [(precision, tiles) for precision in PRECISIONS for tiles in config.WIDE[precision.prefix]]
 
 
-def test_tiles_fit():
-    for _, tiles in WIDE:
-        assert tiles.fits() is None
-    for tiles in (*config.LARGE.values(), *config.SMALL.values()):
-        assert tiles.fits() is None
-
-
 @pytest.mark.parametrize("order_a, order_b", ["CC", "CF", "FC", "FF"])
 @pytest.mark.parametrize("precision, tiles", WIDE, ids=lambda value: getattr(value, "prefix", None) or str(
     getattr(value, "block_columns", value)))
@@ -130,6 +123,35 @@ def test_whole_vectors(executor, precision, tiles, order_a, order_b, rng, monkey
         TYPED[precision]("N", "N", alpha, A, B, beta, C)
         exact = reference.gemm("N", "N", alpha, A, B, beta, before)
         assert_within(C, exact, product_bound(alpha, A, B, beta, before, k, dtype), f"{m} {n} {k}")
+    plan_gemm.cache_clear()
+
+
+@pytest.mark.parametrize("precision", PRECISIONS, ids=lambda p: p.prefix)
+def test_single_elements(executor, precision, rng, monkeypatch):
+    """The largest tile for operands of any strides, and of one stored triangle: steps over elements, backwards, both
+    ways to share a slab among threads; one tile, several and a part."""
+    from gpublas.cuda.level3 import plan_gemm
+
+    prefix, dtype = precision.prefix, precision.dtype
+    for table in (select.STRIDED, select.TRIANGLES):
+        monkeypatch.setitem(table, prefix, table[prefix][:1])
+    plan_gemm.cache_clear()
+    alpha, beta = scalars(dtype)
+    for m, n, k in ((130, 70, 17), (5, 129, 8), (1, 1, 3), (64, 64, 32)):
+        A, B = random_values(rng, (2 * m, 3 * k), dtype)[::-2, ::3], random_values(rng, (n, 2 * k), dtype).T[1::2]
+        before = random_values(rng, (m, n), dtype)
+        C = before.copy()
+        gpublas.gemm("N", "N", alpha, A, B, beta, C)
+        exact = reference.gemm("N", "N", alpha, A, B, beta, before)
+        assert_within(C, exact, product_bound(alpha, A, B, beta, before, k, dtype), f"{m} {n} {k}")
+        square = random_values(rng, (2 * m, m), dtype)[::2]
+        lower = np.tril(square)
+        whole = lower + np.tril(square, -1).conj().T
+        np.fill_diagonal(whole, square.diagonal().real)
+        C = before.copy()
+        gpublas.hemm("L", "L", alpha, np.where(lower != 0, square, np.nan), before, 0, C)
+        exact = reference.gemm("N", "N", alpha, whole, before, 0, None)
+        assert_within(C, exact, product_bound(alpha, whole, before, 0, None, m, dtype), f"hemm {m} {n}")
     plan_gemm.cache_clear()
 
 

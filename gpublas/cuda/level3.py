@@ -16,6 +16,7 @@ from ..operands import ALONE, Batch, GemmProblem, Matrix, Symmetric, Triangle, T
 from ..precision import Precision
 from . import scalars
 from .compile import Kernel, build
+from .gemm.config import ACROSS, ALONG_K, ANY, TRIANGLE
 from .gemm.select import Choice, choose, splits
 from .plan import At, Launch, Plan
 
@@ -173,12 +174,12 @@ def _gemm_launch(capability, problem: GemmProblem, a: Any, b: Any, c: Any, given
 def build_gemm(choice: Choice, capability: tuple, structured: bool = False, epilogue: tuple = ()) -> Kernel:
     """The kernel that a choice names; structured: of A one triangle is stored; epilogue: the fields of an Epilogue."""
     from .gemm.simt import gemm_kernel
-    from .gemm.wide import wide_kernel
 
-    tiles = dataclasses.astuple(choice.config)
     if choice.along_k is None:
-        return build(gemm_kernel, structured, epilogue, *tiles, capability=capability)
-    return build(wide_kernel, *choice.along_k, epilogue, *tiles, capability=capability)
+        a_lies, b_lies = TRIANGLE if structured else ANY, ANY
+    else:
+        a_lies, b_lies = (ALONG_K if along_k else ACROSS for along_k in choice.along_k)
+    return build(gemm_kernel, a_lies, b_lies, epilogue, *dataclasses.astuple(choice.config), capability=capability)
 
 
 @functools.lru_cache(_PLANS)

@@ -12,7 +12,7 @@ from ..mixed import MixedProblem, Operands
 from ..operands import ALONE, GemmProblem
 from ..precision import D, S
 from .compile import build
-from .gemm.config import ELEMENT_BYTES, MMA_CONFIGS, MmaConfig
+from .gemm.config import ACROSS, ALONG_K, ANY, ELEMENT_BYTES, MMA_CONFIGS, MmaConfig
 from .gemm.select import choose as choose_simt
 from .gemm.select import splits, tiles
 from .level3 import build_gemm, fold_launch, split_problem
@@ -133,9 +133,7 @@ def _blocks(problem, config):
 
 
 def _lies(problem: MixedProblem, place_stride: int, depth_stride: int, places: int, chunked: bool) -> str:
-    """How the kernel may read an operand: see ALONG_K, ACROSS and ANY in gemm/mma.py."""
-    from .gemm.mma import ACROSS, ALONG_K, ANY
-
+    """How the kernel may read an operand."""
     size = ELEMENT_BYTES[problem.kind]
     if chunked and (depth_stride == 1 or problem.k <= 1) and max(places, 1) * abs(place_stride) * size < _FAR:
         return ALONG_K

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 WARP_ROWS, WARP_COLUMNS = 4, 8  # how the 32 lanes of a warp share its tile
+ALONG_K, ACROSS = "k", "mn"  # how an operand lies: contiguous along k, or across it, in whole vectors of 16 bytes
+ANY, TRIANGLE = "any", "triangle"  # any strides; of a symmetric or Hermitian matrix only one triangle
 _STATIC_SHARED_LIMIT = 48 * 1024
 _REGISTERS = 255
 _VECTOR_BYTES = 16
@@ -73,8 +75,7 @@ class SimtConfig:
         if self.block_depth != _DEPTH:
             return f"block_depth must be {_DEPTH}"
         for extent in (self.block_rows, self.block_columns):
-            if extent * self.block_depth % self.threads or self.threads % self.block_depth or (
-                    self.threads % extent and extent % self.threads):
+            if extent * self.block_depth % self.threads or self.threads % self.block_depth or self.threads % extent:
                 return "threads must share each operand's tile evenly"
         return None
 
@@ -166,7 +167,7 @@ MMA_CONFIGS = {kind: tuple(MmaConfig(kind, *tiles) for tiles in (_TILES[1:] if k
                for kind in ELEMENT_BYTES}
 
 
-# Tiles of the kernel that reads whole vectors (wide.py), the largest first.
+# Tiles for operands that can be read in whole vectors, the largest first.
 WIDE = {
     "s": (SimtConfig("s", 128, 256, 8, 8, 16, 1), SimtConfig("s", 128, 128, 8, 8, 8, 2),
           SimtConfig("s", 64, 64, 8, 8, 4, 4)),
@@ -174,11 +175,11 @@ WIDE = {
     "c": (SimtConfig("c", 128, 128, 8, 8, 8, 1), SimtConfig("c", 64, 64, 8, 4, 4, 2)),
     "z": (SimtConfig("z", 64, 64, 8, 4, 4, 1),),
 }
-# Tiles of the kernel for any strides (simt.py).
-LARGE = {
-    "s": SimtConfig("s", 128, 128, 8, 8, 8, 1),
-    "d": SimtConfig("d", 64, 64, 8, 4, 4, 2),
-    "c": SimtConfig("c", 64, 64, 8, 4, 4, 2),
-    "z": SimtConfig("z", 64, 64, 8, 4, 4, 1),
+# Tiles where elements come one by one, likewise: more blocks at once would leave too few registers.
+STRIDED = {
+    "s": (SimtConfig("s", 128, 128, 8, 8, 8, 1), SimtConfig("s", 64, 64, 8, 4, 4, 2)),
+    "d": WIDE["d"],
+    "c": WIDE["c"],
+    "z": WIDE["z"],
 }
-SMALL = {**LARGE, "s": SimtConfig("s", 64, 64, 8, 4, 4, 2)}
+TRIANGLES = {**STRIDED, "c": STRIDED["c"][1:]}  # the larger tile of "c" would spill on sm_100

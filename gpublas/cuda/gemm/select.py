@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...operands import GemmProblem
-from .config import LARGE, SMALL, WIDE, SimtConfig
+from .config import STRIDED, TRIANGLES, WIDE, SimtConfig
 
 _FILLS = 108  # tiles of a size from which on it keeps a large GPU busy (an A100 has 108 multiprocessors)
 _SHORTEST, _MOST_SPLITS = 512, 32  # steps of a part of k, and parts
@@ -41,7 +41,7 @@ def choose(problem: GemmProblem) -> Choice:
         a = along_k(vector, problem.aligned[0], a_row, a_column, problem.m, problem.k)
         b = along_k(vector, problem.aligned[1], b_column, b_row, problem.n, problem.k)
         ways = None if a is None or b is None else (a, b)
-    configs = WIDE[prefix] if ways else (LARGE[prefix], SMALL[prefix])
+    configs = (WIDE if ways else TRIANGLES if problem.stored else STRIDED)[prefix]
     for config in configs:
         if tiles(config, problem.m, problem.n) * problem.batch.products >= _FILLS:
             return Choice(config, ways)
