@@ -73,6 +73,7 @@ def core(monkeypatch):
     class Device:
         def __init__(self, number):
             self.device_id, self.name, self.compute_capability = number, "Stand-in", (8, 0)
+            self.properties = SimpleNamespace(multiprocessor_count=108)
             self.memory_resource, self.default_stream = fake.memory, Stream()
 
         def set_current(self):

@@ -69,7 +69,8 @@ def largest_tiles(executor, monkeypatch):
     """Small problems choose the largest tiles, which they would not by themselves."""
     from gpublas.cuda.level3 import plan_gemm
 
-    monkeypatch.setattr(select, "_FILLS", 0)
+    monkeypatch.setitem(select.WIDE, "s", config.WIDE["s"][:1])
+    monkeypatch.setitem(select.SMALL, "s", config.LARGE["s"])
     plan_gemm.cache_clear()
     yield
     plan_gemm.cache_clear()
@@ -126,7 +127,7 @@ def test_whole_vectors(executor, precision, tiles, order_a, order_b, rng, monkey
         C = np.array(random_values(rng, (m, n), dtype), order="F")
         before = C.copy()
         problem = GemmProblem.of(*(Matrix.of(arrays.describe(array)) for array in (A, B, C)))
-        assert select.choose(problem).along_k is not None
+        assert select.ways(problem) is not None
         TYPED[precision]("N", "N", alpha, A, B, beta, C)
         exact = reference.gemm("N", "N", alpha, A, B, beta, before)
         assert_within(C, exact, product_bound(alpha, A, B, beta, before, k, dtype), f"{m} {n} {k}")
@@ -150,8 +151,11 @@ def test_bits_do_not_depend_on_layout_or_tiles(executor, precision, rng, monkeyp
     m, n, k = 24, 20, 37
     A, B = random_values(rng, (m, k), precision.dtype), random_values(rng, (k, n), precision.dtype)
     results = []
-    for fills in (108, 0):
-        monkeypatch.setattr(select, "_FILLS", fills)
+    wide, prefix = config.WIDE[precision.prefix], precision.prefix
+    for vectors, any_strides in ((wide[-1:], config.SMALL[prefix]), (wide[:1], config.LARGE[prefix])):
+        monkeypatch.setitem(select.WIDE, prefix, vectors)
+        for named in (select.LARGE, select.SMALL):
+            monkeypatch.setitem(named, prefix, any_strides)
         plan_gemm.cache_clear()
         for a, b in ((A, B), (np.asfortranarray(A), np.asfortranarray(B)), (A[::-1][::-1], np.repeat(B, 2, 1)[:, ::2])):
             results.append(TYPED[precision]("N", "N", 1.0, a, b))

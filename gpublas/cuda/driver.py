@@ -113,13 +113,19 @@ class CudaDevice:
         self._device = core.Device(number)
         self._device.set_current()
         self.place = f"cuda:{number}"
-        self.name = f"{self.place} ({self._device.name})"
+        self.model = str(self._device.name)
+        self.name = f"{self.place} ({self.model})"
         self.capability = tuple(self._device.compute_capability)[:2]
         self._pinned = core.LegacyPinnedMemoryResource()
         self._loaded: dict[Any, Any] = {}
         self._configs: dict[tuple, Any] = {}
         self._streams: dict[int, Any] = {}
         self._lock = threading.Lock()
+
+    @functools.cached_property
+    def multiprocessors(self) -> int:
+        """How many multiprocessors the device has."""
+        return int(self._device.properties.multiprocessor_count)
 
     @functools.cached_property
     def driver_version(self) -> int:
