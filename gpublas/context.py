@@ -6,7 +6,7 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar, Token
 from typing import Any, Protocol
 
@@ -41,6 +41,7 @@ class Device(Protocol):
     def launch(self, kernel: Any, grid: tuple[int, int, int], arguments: tuple, stream: Any,
                memory: list[tuple[int, int]]) -> None: ...
     def synchronize(self, stream: Any) -> None: ...
+    def seconds(self, work: Callable[[], object], stream: Any) -> float: ...
 
 
 class HostBuffer:

@@ -257,5 +257,9 @@ def _row(entry):
     config = dataclasses.asdict(tiles)
     config.pop("precision" if isinstance(tiles, SimtConfig) else "kind")  # the problem says it
     problem = {"kind": work.kind, "layout": work.layout, "m": work.m, "n": work.n, "k": work.k, "batch": work.products}
-    return {"problem": problem, "config": config, "splits": splits, "seconds": entry.seconds,
-            "heuristic_seconds": entry.heuristic_seconds}
+    return {"problem": problem, "config": config, "splits": splits, "seconds": _four_digits(entry.seconds),
+            "heuristic_seconds": _four_digits(entry.heuristic_seconds)}
+
+
+def _four_digits(seconds):
+    return float(f"{seconds:.4g}")

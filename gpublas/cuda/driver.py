@@ -6,6 +6,7 @@ import ctypes
 import functools
 import importlib.util
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -201,6 +202,22 @@ class CudaDevice:
         attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         _checked(driver.cuKernelSetAttribute(attribute, nbytes, loaded.handle,
                                              driver.CUdevice(self._device.device_id)))
+
+    def seconds(self, work: Callable[[], object], stream: Any) -> float:
+        """How long what `work` queues on the stream takes there, between two events."""
+        from cuda.bindings import driver
+
+        handle = driver.CUstream(int(stream.handle))
+        start, end = (_checked(driver.cuEventCreate(0)) for _ in range(2))
+        try:
+            _checked(driver.cuEventRecord(start, handle))
+            work()
+            _checked(driver.cuEventRecord(end, handle))
+            _checked(driver.cuEventSynchronize(end))
+            return _checked(driver.cuEventElapsedTime(start, end)) / 1e3
+        finally:
+            for event in (start, end):
+                driver.cuEventDestroy(event)
 
     def synchronize(self, stream: Any) -> None:
         """Wait until everything queued on the stream is done."""

@@ -114,9 +114,9 @@ def heuristic(work: Work, fitting: Sequence[SimtConfig | MmaConfig], multiproces
 def cycles(work: Work, config: GemmConfig, multiprocessors: int) -> float:
     """What a product should take on the busiest multiprocessor.
 
-    Its blocks take turns at arithmetic and at traffic through L2, which are added: a block seldom hides all of one behind
-    the other. Each wave of those that are there at once costs a start. Parts of k go through memory, and cost another
-    launch that adds them up.
+    Its blocks take turns at arithmetic and at traffic through L2, which are added, since a block seldom hides one
+    behind the other. Each wave of blocks that are there at once costs a start. Parts of k go through memory, and cost
+    another launch that adds them up.
     """
     kind, (shape, parts) = KINDS[work.kind], (config.tiles, config.splits or 1)
     rows, columns, depth = shape.block_rows, shape.block_columns, cut(work.k, parts, shape.block_depth)[1]
