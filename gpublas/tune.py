@@ -95,7 +95,7 @@ class Product:
     def load(self, exact: bool) -> None:
         """Give A and B values: random numbers, or integers so small that no sum of their products is rounded."""
         rng = np.random.default_rng(0)
-        largest = 4 if 16 * self.shape.k < 2**24 else 1
+        largest = 4 if 32 * self.shape.k < 2**24 else 1
         for array in self._operands[:2]:
             if exact or self.dtype == np.int8:
                 values = rng.integers(-largest, largest + 1, array.size, np.int8).astype(self.dtype)
@@ -259,7 +259,8 @@ def run(device_name: str, quick: bool, output: str | None, kinds: Sequence[str],
     except KeyboardInterrupt:
         print("interrupted; what was measured is kept")
         status = 130
-    report(measured)
+    if measured:
+        report(measured)
     for _, _, found in measured:
         if found.wrong:
             print(f"WRONG, left out: {found.wrong}")

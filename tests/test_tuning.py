@@ -1,7 +1,9 @@
 """The choice of a gemm's configuration: heuristic, tables, what a context names, and the command that measures."""
 
+import doctest
 import itertools
 import json
+import sys
 import warnings
 
 import numpy as np
@@ -206,6 +208,13 @@ def test_unfit_configurations_are_refused(named, message):
     with pytest.raises(ArgumentError, match=message) as caught:
         gpublas.Context("executor", gemm_config=named)
     assert caught.value.argument == "gemm_config"
+
+
+@pytest.mark.parametrize("documented", [gpublas.Context, shapes.parse], ids=lambda value: value.__name__)
+def test_examples_run(documented):
+    (example,) = doctest.DocTestFinder(recurse=False).find(documented, globs={"parse": shapes.parse})
+    results = doctest.DocTestRunner(verbose=False).run(example)
+    assert results.failed == 0 and results.attempted == len(example.examples) > 0
 
 
 def test_the_cpu_has_none():
@@ -455,6 +464,13 @@ def test_an_interrupted_run_keeps_what_was_measured(forgetful, monkeypatch, caps
     assert tuning.read(path, ExecutorDevice()) == ([entry()], "")
     text = capsys.readouterr().out
     assert "interrupted" in text and "1 problems" in text
+
+
+def test_progress_without_rich(forgetful, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    monkeypatch.setattr(tune, "measure", lambda *given: tune.Measured(entry(), GemmConfig(SMALLEST, 1), ""))
+    assert run("--output", forgetful / "table.json", "--shapes", "TN:3x4x5", "--kinds", "d") == 0
+    assert "\nd TN 3x4x5\n" in capsys.readouterr().out
 
 
 def test_where_nothing_can_be_tuned(forgetful, monkeypatch, capsys):
