@@ -259,6 +259,9 @@ def run(device_name: str, quick: bool, output: str | None, kinds: Sequence[str],
     except KeyboardInterrupt:
         print("interrupted; what was measured is kept")
         status = 130
+    except OSError as error:
+        print(f"tune: the table cannot be written: {error}")
+        return 1
     if measured:
         report(measured)
     for _, _, found in measured:

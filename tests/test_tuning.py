@@ -466,6 +466,13 @@ def test_an_interrupted_run_keeps_what_was_measured(forgetful, monkeypatch, caps
     assert "interrupted" in text and "1 problems" in text
 
 
+def test_a_place_that_cannot_be_written_to_is_told(forgetful, monkeypatch, capsys):
+    (forgetful / "file").write_text("", encoding="utf-8")
+    monkeypatch.setattr(tune, "measure", lambda *given: tune.Measured(entry(), GemmConfig(SMALLEST, 1), ""))
+    assert run("--output", forgetful / "file" / "table.json", "--shapes", "3x4x5", "--kinds", "d") == 1
+    assert "cannot be written" in capsys.readouterr().out
+
+
 def test_progress_without_rich(forgetful, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "rich.progress", None)
     monkeypatch.setattr(tune, "measure", lambda *given: tune.Measured(entry(), GemmConfig(SMALLEST, 1), ""))
