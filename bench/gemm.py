@@ -1,54 +1,24 @@
 """gemm against the peer's, in one run: correctness first, then times interleaved, medians. `python -m bench gemm`.
 
-On a GPU the peer is cuBLAS, through CuPy or PyTorch, whichever is there; on the CPU it is SciPy's BLAS. Shapes:
-squares, and DeepBench's (https://github.com/baidu-research/DeepBench), column-major as they are there.
+On a GPU the peer is cuBLAS, through CuPy or PyTorch, whichever is there; on the CPU it is SciPy's BLAS. Shapes are
+those of gpublas/shapes.py.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import gpublas
+from gpublas.shapes import Shape, shapes
 
 from . import machine, peers
 
-_SHAPES = Path(__file__).parent / "shapes" / "deepbench_gemm.json"
-_SQUARES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 _SAMPLES = 64  # rows and columns that are checked
 _BUDGET = 0.5  # seconds for the rounds of one shape, beyond the first three
-
-
-class Shape(NamedTuple):
-    """C is m x n, op(A) m x k; group: where the shape comes from."""
-
-    group: str
-    m: int
-    n: int
-    k: int
-    op_a: str
-    op_b: str
-
-    @property
-    def flops(self) -> float:
-        return 2.0 * self.m * self.n * self.k
-
-    def __str__(self) -> str:
-        return f"{self.op_a}{self.op_b} {self.m}x{self.n}x{self.k}"
-
-
-def shapes(largest: float) -> Iterator[Shape]:
-    """All shapes of at most `largest` floating-point operations."""
-    found = [Shape("square", size, size, size, "N", "N") for size in _SQUARES]
-    for group, rows in json.loads(_SHAPES.read_text(encoding="utf-8")).items():
-        found += [Shape(group, row["m"], row["n"], row["k"], row["opA"], row["opB"]) for row in rows]
-    return (shape for shape in found if shape.flops <= largest)
 
 
 def compare(peer: peers.Peer, shape: Shape, dtype: np.dtype, rounds: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar, Token
 from typing import Any, Protocol
 
@@ -29,6 +29,8 @@ class Device(Protocol):
     name: str
     place: str
     capability: tuple
+    model: str  # what the maker calls it
+    multiprocessors: int
     reads_host_memory: bool
     keeps_ranges: bool  # whether launches want to know which memory they may touch
 
@@ -39,6 +41,7 @@ class Device(Protocol):
     def launch(self, kernel: Any, grid: tuple[int, int, int], arguments: tuple, stream: Any,
                memory: list[tuple[int, int]]) -> None: ...
     def synchronize(self, stream: Any) -> None: ...
+    def seconds(self, work: Callable[[], object], stream: Any) -> float: ...
 
 
 class HostBuffer:
@@ -133,10 +136,19 @@ class Context:
     library has no current stream. precision: "ieee", the only mode so far: arithmetic in the routine's precision.
     batch_invariant: a row or column of a gemm's result, for one order of C, has the same bits whatever the others are
     and however many: k is never split. Not on the CPU, whose BLAS makes no such promise: UnsupportedError.
+    gemm_config: configurations of the gemm kernels to use instead of those found for a problem: a GemmConfig, tiles
+    alone, or several of different kinds (see gpublas.tuning). ArgumentError where one does not fit the device,
+    UnsupportedError on the CPU.
+
+    >>> import gpublas
+    >>> from gpublas.tuning import GemmConfig, SimtConfig
+    >>> tiles = SimtConfig("s", 64, 64, 8, 8, 4, 4)   # float32, 64 x 64 elements of C for a thread block ...
+    >>> gpublas.Context("executor", gemm_config=GemmConfig(tiles, splits=2))   # ... and k in two parts
+    Context(device='executor', precision='ieee')
     """
 
     def __init__(self, device: str | Any | None = None, *, stream: int | None = None, precision: str = "ieee",
-                 batch_invariant: bool = False):
+                 batch_invariant: bool = False, gemm_config: Any = None):
         if precision not in PRECISION_MODES:
             raise ArgumentError("Context", None, "precision", repr(precision), " or ".join(map(repr, PRECISION_MODES)))
         self.device = _device(device) if device is None or isinstance(device, str) else device
@@ -146,11 +158,23 @@ class Context:
         self.on_host = self.device.kind == "cpu"  # whether the CPU device serves NumPy arrays
         if batch_invariant and self.on_host:
             raise UnsupportedError("batch_invariant: the BLAS of device 'cpu' does not promise it")
+        if gemm_config is not None and self.on_host:
+            raise UnsupportedError("gemm_config: device 'cpu' has no kernels to configure")
+        self.gemm_config = _explicit(gemm_config, self.device)
         self.pool = WorkspacePool()
         self.repeats: dict[tuple, Any] = {}  # what calls came down to: see repeats.py
 
     def __repr__(self) -> str:
         return f"Context(device={self.device.name!r}, precision={self.precision!r})"
+
+
+def _explicit(gemm_config, device):
+    """What the context says about configurations, checked; nothing is imported where it says nothing."""
+    if gemm_config is None:
+        return ()
+    from . import tuning
+
+    return tuning.explicit(gemm_config, device.capability)
 
 
 _cpu = CpuDevice()

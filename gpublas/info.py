@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 
-from . import context, diskcache
+from . import context, diskcache, tuning
 from .cuda import driver, trust
 from .version import __version__
 
@@ -58,6 +58,13 @@ def _cache_rows() -> list[tuple[str, str]]:
     return rows
 
 
+def _tuned_rows() -> list[tuple[str, str]]:
+    folder = tuning.folder()
+    names = sorted(path.name for path in folder.glob("*.json")) if folder.is_dir() else []
+    return [("folder", f"{folder}  (GPUBLAS_TUNED_DIR chooses another)"),
+            ("tables", ", ".join(names) or "none; `python -m gpublas tune` makes one for a GPU")]
+
+
 def report() -> str:
     """The whole report as text."""
     default = context.current().device
@@ -69,6 +76,7 @@ def report() -> str:
         ("Devices", _device_rows()),
         ("Packages", packages),
         ("Disk cache", _cache_rows()),
+        ("Tuned configurations of gemm", _tuned_rows()),
     ]
     checks = [(f"{kind} on {device}", reason or "passed") for device, kind, reason in trust.kept()]
     if checks:

@@ -73,6 +73,7 @@ def core(monkeypatch):
     class Device:
         def __init__(self, number):
             self.device_id, self.name, self.compute_capability = number, "Stand-in", (8, 0)
+            self.properties = SimpleNamespace(multiprocessor_count=108)
             self.memory_resource, self.default_stream = fake.memory, Stream()
 
         def set_current(self):
@@ -154,3 +155,24 @@ def test_device_arrays_run_in_place_on_their_own_stream(core, rng, monkeypatch):
     assert not core.core.memory.live
 
 
+
+
+def test_what_the_choice_of_tiles_asks(core):
+    assert (core.device.model, core.device.multiprocessors) == ("Stand-in", 108)
+    assert core.device.name == "cuda:0 (Stand-in)"
+
+
+def test_work_is_timed_between_two_events(core, monkeypatch):
+    from cuda.bindings import driver as bindings
+
+    log, made = [], iter(("start", "end"))
+    replies = {"cuEventCreate": lambda flags: (0, next(made)), "cuEventElapsedTime": lambda start, end: (0, 2.5)}
+    for name in ("cuEventCreate", "cuEventRecord", "cuEventSynchronize", "cuEventElapsedTime", "cuEventDestroy"):
+        def call(*arguments, name=name):
+            log.append((name.removeprefix("cuEvent"), *arguments[:1]))
+            return replies.get(name, lambda *given: (0,))(*arguments)
+
+        monkeypatch.setattr(bindings, name, call)
+    assert core.device.seconds(lambda: log.append("work"), Stream(77)) == 0.0025
+    assert log[2:] == [("Record", "start"), "work", ("Record", "end"), ("Synchronize", "end"), ("ElapsedTime", "start"),
+                       ("Destroy", "start"), ("Destroy", "end")]

@@ -69,7 +69,8 @@ def largest_tiles(executor, monkeypatch):
     """Small problems choose the largest tiles, which they would not by themselves."""
     from gpublas.cuda.level3 import plan_gemm
 
-    monkeypatch.setattr(select, "_FILLS", 0)
+    monkeypatch.setitem(select.WIDE, "s", config.WIDE["s"][:1])
+    monkeypatch.setitem(select.STRIDED, "s", config.STRIDED["s"][:1])
     plan_gemm.cache_clear()
     yield
     plan_gemm.cache_clear()
@@ -119,7 +120,7 @@ def test_whole_vectors(executor, precision, tiles, order_a, order_b, rng, monkey
         C = np.array(random_values(rng, (m, n), dtype), order="F")
         before = C.copy()
         problem = GemmProblem.of(*(Matrix.of(arrays.describe(array)) for array in (A, B, C)))
-        assert select.choose(problem).along_k is not None
+        assert config.ANY not in select.ways(problem)
         TYPED[precision]("N", "N", alpha, A, B, beta, C)
         exact = reference.gemm("N", "N", alpha, A, B, beta, before)
         assert_within(C, exact, product_bound(alpha, A, B, beta, before, k, dtype), f"{m} {n} {k}")
@@ -172,8 +173,11 @@ def test_bits_do_not_depend_on_layout_or_tiles(executor, precision, rng, monkeyp
     m, n, k = 24, 20, 37
     A, B = random_values(rng, (m, k), precision.dtype), random_values(rng, (k, n), precision.dtype)
     results = []
-    for fills in (108, 0):
-        monkeypatch.setattr(select, "_FILLS", fills)
+    prefix = precision.prefix
+    wide, strided = config.WIDE[prefix], config.STRIDED[prefix]
+    for which in (slice(-1, None), slice(1)):
+        monkeypatch.setitem(select.WIDE, prefix, wide[which])
+        monkeypatch.setitem(select.STRIDED, prefix, strided[which])
         plan_gemm.cache_clear()
         for a, b in ((A, B), (np.asfortranarray(A), np.asfortranarray(B)), (A[::-1][::-1], np.repeat(B, 2, 1)[:, ::2])):
             results.append(TYPED[precision]("N", "N", 1.0, a, b))
@@ -184,11 +188,11 @@ def test_bits_do_not_depend_on_layout_or_tiles(executor, precision, rng, monkeyp
 
 
 @pytest.mark.parametrize("aligned, place, depth, places, k, wanted", [
-    (True, 8, 1, 5, 9, True), (True, 7, 1, 5, 9, None), (True, 7, 1, 1, 9, True), (True, 1, 8, 8, 9, False),
-    (True, 1, 8, 7, 9, None), (True, 1, 9, 8, 9, None), (True, 1, 9, 8, 1, False), (False, 8, 1, 5, 9, None),
-    (True, 2, 3, 8, 8, None), (True, -8, 1, 8, 8, True)])
+    (True, 8, 1, 5, 9, "k"), (True, 7, 1, 5, 9, "any"), (True, 7, 1, 1, 9, "k"), (True, 1, 8, 8, 9, "mn"),
+    (True, 1, 8, 7, 9, "any"), (True, 1, 9, 8, 9, "any"), (True, 1, 9, 8, 1, "mn"), (False, 8, 1, 5, 9, "any"),
+    (True, 2, 3, 8, 8, "any"), (True, -8, 1, 8, 8, "k")])
 def test_when_operands_are_read_in_whole_vectors(aligned, place, depth, places, k, wanted):
-    assert select.along_k(4, aligned, place, depth, places, k) is wanted
+    assert select.way(4, aligned, place, depth, places, k) == wanted
 
 
 @pytest.mark.parametrize("layouts", list(itertools.product(LAYOUTS, repeat=3)), ids="-".join)

@@ -18,7 +18,8 @@ ALLOWED = {
     "arrays": BOTTOM | {"cuda"},  # cuda.driver, to ask where an address lives
     "operands": BOTTOM | {"arrays"},
     "checks": BOTTOM | {"arrays"},
-    "context": BOTTOM | {"arrays", "checks", "cuda"},  # cuda.driver and cuda.executor, when chosen
+    "context": BOTTOM | {"arrays", "checks", "cuda", "tuning"},  # cuda.driver, cuda.executor and tuning, when chosen
+    "tuning": BOTTOM | {"cuda"},  # cuda.gemm: configurations, and what the heuristic makes of a size
     "backend": BOTTOM | {"context", "cpu", "cuda"},
 }
 

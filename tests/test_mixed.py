@@ -8,8 +8,9 @@ import pytest
 from scipy.special import erf
 
 import gpublas
+from gpublas import tuning
 from gpublas.cuda import mixed as cuda_mixed
-from gpublas.cuda.gemm.config import MMA_CONFIGS
+from gpublas.cuda.gemm.config import MMA_CONFIGS, GemmConfig
 from gpublas.errors import ArgumentError, DTypeError, UnsupportedError
 from gpublas.testing.buffers import DeviceArray
 
@@ -137,23 +138,21 @@ def test_tf32_really_is_less_exact(executor, rng):
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_every_configuration(executor, rng, monkeypatch, number):
+def test_every_configuration(executor, rng, number):
     """All tiles that there are, on a product of more than one of them each way and with something left over."""
     for kind, dtype in (("f16", F16), ("s8", S8), ("dmma", F64)):
         if number >= len(MMA_CONFIGS[kind]):
             continue
         config = MMA_CONFIGS[kind][number]
-        monkeypatch.setattr(cuda_mixed, "choose", lambda capability, problem, config=config: config)
         m, n, k = config.block_rows + 9, config.block_columns + 3, 5 * config.block_depth + 7
-        cuda_mixed.plan_mixed.cache_clear()
         A, B = matrix(rng, m, k, dtype, "padded"), matrix(rng, n, k, dtype, "padded")
-        C = gpublas.gemm("N", "T", 1, A, B, out_dtype=np.float32 if dtype == F16 else None,
-                         compute="dmma" if dtype == F64 else None)
+        with gpublas.use(gpublas.Context(executor, gemm_config=GemmConfig(config, 1))):
+            C = gpublas.gemm("N", "T", 1, A, B, out_dtype=np.float32 if dtype == F16 else None,
+                             compute="dmma" if dtype == F64 else None)
         if dtype == S8:
             assert np.array_equal(C, A.astype(np.int64) @ B.astype(np.int64).T)
         else:
             check(C, "N", A, "T", B)
-    cuda_mixed.plan_mixed.cache_clear()
 
 
 def test_configurations_fit():
@@ -297,7 +296,7 @@ def test_wrong_types_of_int8(device):
 def test_old_gpus_are_told(executor):
     problem = cuda_mixed.MixedProblem("f16", "f16", 4, 4, 4, (4, 1) * 3, (True, True), "", "", "", 0, (0, 0))
     with pytest.raises(UnsupportedError, match=r"7\.5.*8\.0"):
-        cuda_mixed.choose((7, 5), problem)
+        cuda_mixed.choose(tuning.typical((7, 5)), problem, False)
 
 
 def test_no_bank_conflicts(rng):

@@ -9,6 +9,7 @@ import gpublas
 from gpublas.cuda import level3, mixed
 from gpublas.cuda.executor import ExecutorDevice
 from gpublas.cuda.gemm import select
+from gpublas.cuda.gemm.config import MMA_CONFIGS, GemmConfig
 from gpublas.errors import UnsupportedError
 from gpublas.precision import PRECISIONS
 from gpublas.testing.bounds import assert_within, product_bound
@@ -82,7 +83,9 @@ def test_halves_with_an_epilogue(executor, rng):
     """The epilogue follows the sum over the parts, not each of them; sums stay float32 until then."""
     A, B = (random_values(rng, (9, K), "f2"), random_values(rng, (K, 20), "f2"))
     bias, aux = random_values(rng, (9, 1), "f2"), np.empty((9, 20), np.float16)
-    C = gpublas.gemm("N", "N", 0.125, A, B, epilogue="relu", bias=bias, aux=aux)
+    in_two = GemmConfig(MMA_CONFIGS["f16"][-1], 2)
+    with gpublas.use(gpublas.Context(device_context("executor").device, gemm_config=in_two)):
+        C = gpublas.gemm("N", "N", 0.125, A, B, epilogue="relu", bias=bias, aux=aux)
     exact = 0.125 * (A.astype("f8") @ B.astype("f8")) + bias
     size = 0.125 * (np.abs(A.astype("f8")) @ np.abs(B.astype("f8")))
     bound = 2**-10 * np.abs(exact) + (K + 2) * 2**-23 * size
@@ -113,14 +116,14 @@ def test_same_bits_from_run_to_run(rng):
     assert all(np.array_equal(result, results[0]) for result in results)
 
 
-@pytest.mark.parametrize("tiles, k, depth, wanted", [
-    (1, 1023, 8, (1, 1023)), (1, 1024, 8, (2, 512)), (60, 10**6, 8, (1, 10**6)), (54, 10**6, 64, (2, 500032)),
-    (1, 10**6, 64, (32, 31296)), (1, 1061, 8, (2, 536)), (1, 0, 8, (1, 0))])
-def test_how_k_is_cut(tiles, k, depth, wanted):
-    """By hand: at most 108 / tiles and 32 parts, none but the last shorter than 512, lengths whole slabs."""
-    parts, length = select.splits(tiles, k, depth)
-    assert (parts, length) == wanted
-    assert parts == 1 or ((parts - 1) * length < k <= parts * length and length % depth == 0)
+@pytest.mark.parametrize("k, parts, depth, wanted", [
+    (1023, 1, 8, (1, 1023)), (1024, 2, 8, (2, 512)), (10**6, 2, 64, (2, 500032)), (10**6, 32, 64, (32, 31296)),
+    (1061, 2, 8, (2, 536)), (0, 4, 8, (1, 0)), (100, 9, 64, (2, 64)), (60, 3, 64, (1, 60)), (64, 5, 64, (1, 64))])
+def test_how_k_is_cut(k, parts, depth, wanted):
+    """By hand: lengths are whole slabs, so that there may be fewer parts than wanted."""
+    found, length = select.cut(k, parts, depth)
+    assert (found, length) == wanted
+    assert found == 1 or ((found - 1) * length < k <= found * length and length % depth == 0)
 
 
 def test_the_cpu_does_not_promise_it():

@@ -6,6 +6,7 @@ import ctypes
 import functools
 import importlib.util
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -113,13 +114,19 @@ class CudaDevice:
         self._device = core.Device(number)
         self._device.set_current()
         self.place = f"cuda:{number}"
-        self.name = f"{self.place} ({self._device.name})"
+        self.model = str(self._device.name)
+        self.name = f"{self.place} ({self.model})"
         self.capability = tuple(self._device.compute_capability)[:2]
         self._pinned = core.LegacyPinnedMemoryResource()
         self._loaded: dict[Any, Any] = {}
         self._configs: dict[tuple, Any] = {}
         self._streams: dict[int, Any] = {}
         self._lock = threading.Lock()
+
+    @functools.cached_property
+    def multiprocessors(self) -> int:
+        """How many multiprocessors the device has."""
+        return int(self._device.properties.multiprocessor_count)
 
     @functools.cached_property
     def driver_version(self) -> int:
@@ -195,6 +202,22 @@ class CudaDevice:
         attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         _checked(driver.cuKernelSetAttribute(attribute, nbytes, loaded.handle,
                                              driver.CUdevice(self._device.device_id)))
+
+    def seconds(self, work: Callable[[], object], stream: Any) -> float:
+        """How long what `work` queues on the stream takes there, between two events."""
+        from cuda.bindings import driver
+
+        handle = driver.CUstream(int(stream.handle))
+        start, end = (_checked(driver.cuEventCreate(0)) for _ in range(2))
+        try:
+            _checked(driver.cuEventRecord(start, handle))
+            work()
+            _checked(driver.cuEventRecord(end, handle))
+            _checked(driver.cuEventSynchronize(end))
+            return _checked(driver.cuEventElapsedTime(start, end)) / 1e3
+        finally:
+            for event in (start, end):
+                driver.cuEventDestroy(event)
 
     def synchronize(self, stream: Any) -> None:
         """Wait until everything queued on the stream is done."""

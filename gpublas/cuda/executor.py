@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from ..context import HostBuffer
 from ..errors import DeviceError
 from . import driver
+from .gemm.select import typical_multiprocessors
 
 _GUARD = 256  # bytes on either side of workspace that no range covers: a kernel that strays there faults
 
@@ -20,21 +23,24 @@ class ExecutorDevice:
     step between synchronisations, "forward", "reverse" or "random" (with seed). counters: keep what each launch
     counted in `counts`, a list of (kernel name, Counters). staged: copy NumPy arrays to memory of the device's own,
     as a GPU must, instead of reading them in place. poison: fill workspace with NaN patterns before each use.
-    capability: for which GPU kernels are compiled. Raises DeviceError, with the command that helps, where no compiler
-    of GPU kernels is installed.
+    capability: for which GPU kernels are compiled. multiprocessors: of the device that it stands for when tiles are
+    chosen; those of a typical GPU of the capability (108 for 8.0, as an A100 has) where nothing is said. Raises
+    DeviceError, with the command that helps, where no compiler of GPU kernels is installed.
     """
 
-    kind = name = place = "executor"
+    kind = name = place = model = "executor"
     driver_version = 0
     keeps_ranges = True
 
     def __init__(self, *, checked: bool = True, order: str = "forward", seed: int = 0, counters: bool = False,
-                 staged: bool = False, poison: bool = True, capability: tuple = (8, 0), workers: int | None = None):
+                 staged: bool = False, poison: bool = True, capability: tuple = (8, 0), workers: int | None = None,
+                 multiprocessors: int | None = None):
         reason = driver.why_no_compiler()
         if reason:
             raise DeviceError(f"device 'executor' cannot be used: {reason}")
         self.checked, self.order, self.seed = checked, order, seed
         self.counters, self.poison, self.capability, self.workers = counters, poison, capability, workers
+        self.multiprocessors = multiprocessors or typical_multiprocessors(capability)
         self.reads_host_memory = not staged
         self.counts: list[tuple[str, Any]] = []
 
@@ -75,6 +81,12 @@ class ExecutorDevice:
                                  seed=self.seed, workers=self.workers)
         if self.counters:
             self.counts.append((kernel.name, counted))
+
+    def seconds(self, work: Callable[[], object], stream: Any = None) -> float:
+        """How long `work` takes: of the executor, nothing that tells of a GPU."""
+        start = time.perf_counter()
+        work()
+        return time.perf_counter() - start
 
     def synchronize(self, stream: Any = None) -> None:
         """Nothing is ever pending."""

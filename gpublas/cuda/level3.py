@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from .. import tuning
 from ..checks import ONE, Scalar
 from ..context import Call
 from ..operands import ALONE, Batch, GemmProblem, Matrix, Symmetric, Triangle, Triangular, TriangularProblem
 from ..precision import Precision
 from . import scalars
 from .compile import Kernel, build
-from .gemm.config import ACROSS, ALONG_K, ANY, TRIANGLE
-from .gemm.select import Choice, choose, splits
+from .gemm.config import ANY, SimtConfig
+from .gemm.select import Choice, cut, ways, work_of
 from .plan import At, Launch, Plan
 
 _NO_EPILOGUE = (0, 0, 0, 0, 0)  # bias, its step, aux, its steps
@@ -30,7 +31,7 @@ def gemm(call: Call, alpha: Scalar, A: Matrix | Symmetric, B: Matrix, beta: Scal
     problem = GemmProblem.of(A, B, C, batch, triangle)
     if call.context.batch_invariant:
         problem = problem._replace(whole=True)
-    plan = plan_gemm(call.device.capability, problem)
+    plan = plan_gemm(tuning.target(call.device, call.context.gemm_config), problem)
     pointers = {"A": (A.matrix if isinstance(A, Symmetric) else A).pointer, "B": B.pointer, "C": C.pointer}
     plan.serve(call, pointers, alpha, beta, conjugate_alpha)
 
@@ -103,24 +104,23 @@ def _tables(call: Call, group: list[tuple[Matrix, ...]]) -> Iterator[tuple[list[
 
 def _triangular(call, solve, alpha, A, B, batch):
     kind = "zero" if alpha.is_zero else "device" if alpha.argument else "value"
-    plan = plan_triangular(call.device.capability, TriangularProblem.of(solve, kind, A, B, batch))
+    plan = plan_triangular(tuning.target(call.device, call.context.gemm_config),
+                           TriangularProblem.of(solve, kind, A, B, batch))
     plan.serve(call, {"A": A.matrix.pointer, "B": B.pointer}, alpha)
 
 
 @functools.lru_cache(_PLANS)
-def plan_gemm(capability: tuple, problem: GemmProblem) -> Plan:
+def plan_gemm(target: tuning.Target, problem: GemmProblem) -> Plan:
     """One launch: a block for each tile of each C, numbered along one axis so that no grid limit is met.
 
     Where there are few tiles and k is long, k is cut: the parts' products go to workspace, and another launch adds them
     up in order.
     """
-    choice = choose(problem)
-    parts, length = 1, problem.k
-    if not (problem.whole or problem.stored or problem.triangle) and problem.batch == ALONE:
-        parts, length = splits(choice.tiles(problem.m, problem.n), problem.k, choice.config.block_depth)
+    choice, capability = choose(target, problem), target.capability
+    parts, length = cut(problem.k, choice.splits, choice.config.block_depth)
     if parts == 1:
-        return Plan((_gemm_launch(capability, problem, "A", "B", "C", scalars.NAMES),))
-    launches = [_gemm_launch(capability, part, At("A", a), At("B", b), At("workspace", c), _UNSCALED)
+        return Plan((_gemm_launch(capability, choice, problem, "A", "B", "C", scalars.NAMES),))
+    launches = [_gemm_launch(capability, choice, part, At("A", a), At("B", b), At("workspace", c), _UNSCALED)
                 for part, a, b, c in split_problem(problem, parts, length, *(problem.precision.dtype.itemsize,) * 2)]
     launches.append(fold_launch(capability, problem.precision, problem, parts, (), scalars.NAMES, _NO_EPILOGUE))
     return Plan(tuple(launches), parts * problem.m * problem.n * problem.precision.dtype.itemsize)
@@ -160,9 +160,16 @@ def fold_launch(capability: tuple, sums: Precision, problem: Any, parts: int, ep
                      c_row, c_column, abs(c_column) < abs(c_row), False, *given, *fused)
 
 
-def _gemm_launch(capability, problem: GemmProblem, a: Any, b: Any, c: Any, given: tuple) -> Launch:
-    choice = choose(problem)
-    kernel = build_gemm(choice, capability, problem.stored != 0)
+def choose(target: tuning.Target, problem: GemmProblem) -> Choice:
+    """The kernel of ordinary arithmetic units for a problem, and into how many parts its k is cut."""
+    lies = ways(problem)
+    found = tuning.choose(target, work_of(problem, lies))
+    assert isinstance(found.tiles, SimtConfig)
+    return Choice(found.tiles, lies if ANY in lies or found.tiles.moves_vectors() else (ANY, ANY), found.splits or 1)
+
+
+def _gemm_launch(capability, choice: Choice, problem: GemmProblem, a: Any, b: Any, c: Any, given: tuple) -> Launch:
+    kernel = build_gemm(choice, capability)
     batch, triangle = problem.batch, problem.triangle
     return Launch.of(
         kernel, choice.tiles(problem.m, problem.n) * batch.products, a, b, c, problem.m, problem.n, problem.k,
@@ -171,19 +178,15 @@ def _gemm_launch(capability, problem: GemmProblem, a: Any, b: Any, c: Any, given
         *given, -1 if problem.conjugate_a else 1, -1 if problem.conjugate_b else 1, *_NO_EPILOGUE)
 
 
-def build_gemm(choice: Choice, capability: tuple, structured: bool = False, epilogue: tuple = ()) -> Kernel:
-    """The kernel that a choice names; structured: of A one triangle is stored; epilogue: the fields of an Epilogue."""
+def build_gemm(choice: Choice, capability: tuple, epilogue: tuple = ()) -> Kernel:
+    """The kernel that a choice names; epilogue: the fields of an Epilogue."""
     from .gemm.simt import gemm_kernel
 
-    if choice.along_k is None:
-        a_lies, b_lies = TRIANGLE if structured else ANY, ANY
-    else:
-        a_lies, b_lies = (ALONG_K if along_k else ACROSS for along_k in choice.along_k)
-    return build(gemm_kernel, a_lies, b_lies, epilogue, *dataclasses.astuple(choice.config), capability=capability)
+    return build(gemm_kernel, *choice.lies, epilogue, *dataclasses.astuple(choice.config), capability=capability)
 
 
 @functools.lru_cache(_PLANS)
-def plan_triangular(capability: tuple, problem: TriangularProblem) -> Plan:
+def plan_triangular(target: tuning.Target, problem: TriangularProblem) -> Plan:
     """Halve the triangle until a block of it fits the substitution kernel; what lies beside the blocks is gemm.
 
     With A lower: the solution takes B1 = inv(A11) B1, B2 -= A21 B1, B2 = inv(A22) B2; the product takes B2 = A22 B2,
@@ -192,22 +195,24 @@ def plan_triangular(capability: tuple, problem: TriangularProblem) -> Plan:
     """
     launches: list[Launch] = []
     if problem.alpha != "value":
-        launches.append(_scale_launch(capability, problem))
+        launches.append(_scale_launch(target, problem))
     if problem.alpha != "zero":
-        _divide_triangle(launches, capability, problem, 0, problem.m, problem.alpha == "value")
+        _divide_triangle(launches, target, problem, 0, problem.m, problem.alpha == "value")
     return Plan(tuple(launches))
 
 
-def _scale_launch(capability, problem):
+def _scale_launch(target, problem):
     """B = alpha B, as a product of nothing; alpha == 0 reads nothing."""
     strides = problem.strides[2:]
     batch = problem.batch._replace(a=problem.batch.b, c=problem.batch.b)
-    product = GemmProblem(problem.precision, problem.m, problem.n, 0, (1, 1, 1, 1, *strides), False, False, batch)
+    product = GemmProblem(problem.precision, problem.m, problem.n, 0, (1, 1, 1, 1, *strides), False, False, batch,
+                          whole=True)
     there = scalars.BETA_THERE if problem.alpha == "device" else 0
-    return _gemm_launch(capability, product, "A", "B", "B", (0, "alpha_at", there, 0, 0, "alpha_real", "alpha_imag"))
+    return _gemm_launch(target.capability, choose(target, product), product, "A", "B", "B",
+                        (0, "alpha_at", there, 0, 0, "alpha_real", "alpha_imag"))
 
 
-def _divide_triangle(launches, capability, problem, start, stop, scaled):
+def _divide_triangle(launches, target, problem, start, stop, scaled):
     """Launches for rows start to stop of the triangle, counted in the order of substitution.
 
     scaled: whether alpha still has to be applied to these rows of B.
@@ -215,17 +220,17 @@ def _divide_triangle(launches, capability, problem, start, stop, scaled):
     from .solve import ROWS
 
     if stop - start <= ROWS:
-        launches.append(_block_launch(capability, problem, start, stop, scaled))
+        launches.append(_block_launch(target.capability, problem, start, stop, scaled))
         return
     middle = start + max(ROWS, (stop - start) // 2 // ROWS * ROWS)
     if problem.solve:
-        _divide_triangle(launches, capability, problem, start, middle, scaled)
-        launches.append(_beside_launch(capability, problem, start, middle, stop, scaled))
-        _divide_triangle(launches, capability, problem, middle, stop, False)
+        _divide_triangle(launches, target, problem, start, middle, scaled)
+        launches.append(_beside_launch(target, problem, start, middle, stop, scaled))
+        _divide_triangle(launches, target, problem, middle, stop, False)
     else:
-        _divide_triangle(launches, capability, problem, middle, stop, scaled)
-        launches.append(_beside_launch(capability, problem, start, middle, stop, scaled))
-        _divide_triangle(launches, capability, problem, start, middle, scaled)
+        _divide_triangle(launches, target, problem, middle, stop, scaled)
+        launches.append(_beside_launch(target, problem, start, middle, stop, scaled))
+        _divide_triangle(launches, target, problem, start, middle, scaled)
 
 
 def _rows(problem, start, stop):
@@ -260,19 +265,20 @@ def _block_launch(capability, problem, start, stop, scaled):
         -1 if problem.conjugate else 1)
 
 
-def _beside_launch(capability, problem, start, middle, stop, scaled):
+def _beside_launch(target, problem, start, middle, stop, scaled):
     """The gemm with the rectangle beside two halves of the triangle: into the rows of the second."""
-    (first, last), (target, end) = _rows(problem, start, middle), _rows(problem, middle, stop)
+    (first, last), (begin, end) = _rows(problem, start, middle), _rows(problem, middle, stop)
     a_row, a_column, b_row, b_column = problem.strides
-    (a, a_step), (b, b_step) = _at(problem, "A", target, first), _at(problem, "B", first, 0)
-    c, c_step = _at(problem, "B", target, 0)
-    product = GemmProblem(problem.precision, end - target, problem.n, last - first,
+    (a, a_step), (b, b_step) = _at(problem, "A", begin, first), _at(problem, "B", first, 0)
+    c, c_step = _at(problem, "B", begin, 0)
+    product = GemmProblem(problem.precision, end - begin, problem.n, last - first,
                           (a_row, a_column, b_row, b_column, b_row, b_column), problem.conjugate, False,
-                          Batch(problem.batch.products, a_step, b_step, c_step, problem.batch.tables))
+                          Batch(problem.batch.products, a_step, b_step, c_step, problem.batch.tables), whole=True)
     alpha = ("alpha_real", "alpha_imag") if scaled else (1, 0)
     # Solving, B2 = alpha B2 - A21 B1, where B1 already holds its share of alpha; else B2 += alpha A21 B1.
     given = (-1, 0, *alpha) if problem.solve else (*alpha, 1, 0)
-    return _gemm_launch(capability, product, a, b, c, ("alpha_at", 0, _gate(problem), *given))
+    return _gemm_launch(target.capability, choose(target, product), product, a, b, c,
+                        ("alpha_at", 0, _gate(problem), *given))
 
 
 def _gate(problem):

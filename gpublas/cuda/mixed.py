@@ -6,23 +6,23 @@ import dataclasses
 import functools
 import warnings
 
+from .. import tuning
 from ..context import Call
 from ..errors import UnsupportedError
 from ..mixed import MixedProblem, Operands
 from ..operands import ALONE, GemmProblem
 from ..precision import D, S
 from .compile import build
-from .gemm.config import ACROSS, ALONG_K, ANY, ELEMENT_BYTES, MMA_CONFIGS, MmaConfig
-from .gemm.select import choose as choose_simt
-from .gemm.select import splits, tiles
+from .gemm.config import ACROSS, ALONG_K, ANY, ELEMENT_BYTES, GemmConfig
+from .gemm.select import Work, cut, layout, tiles
 from .level3 import build_gemm, fold_launch, split_problem
+from .level3 import choose as choose_simt
 from .plan import At, Launch, Plan
 from .trust import verdict
 
 _PLANS = 4096
 _SIMT = {"f32": S, "f64": D}  # kinds of arithmetic that are IEEE, and so not for tensor cores
 _ORDINARY = {"tf32": "f32", "tf32x3": "f32", "dmma": "f64"}  # what serves a kind without tensor cores
-_FILLS = 108  # tiles of a size from which on it keeps a large GPU busy (an A100 has 108 multiprocessors)
 _FAR = 2**31  # bytes: offsets within a tile of an operand that lies along k have 32 bits
 
 
@@ -32,7 +32,8 @@ def mixed_gemm(call: Call, problem: MixedProblem, alpha: float, beta: float, ope
         problem = _trusted(call.device, problem)
     pointers = {name: 0 if array is None else array.pointer
                 for name, array in zip(Operands._fields, operands, strict=True)}
-    plan = plan_mixed(call.device.capability, problem, call.context.batch_invariant)
+    plan = plan_mixed(call.device.capability, problem, call.context.batch_invariant,
+                      tuning.target(call.device, call.context.gemm_config))
     plan.run(call, {**pointers, "alpha": alpha, "beta": beta})
 
 
@@ -55,17 +56,17 @@ _warned: set[tuple[str, str]] = set()  # (device, kind of arithmetic)
 
 
 @functools.lru_cache(_PLANS)
-def plan_mixed(capability: tuple, problem: MixedProblem, whole: bool) -> Plan:
+def plan_mixed(capability: tuple, problem: MixedProblem, whole: bool, target: tuning.Target | None = None) -> Plan:
     """One launch: a block for each tile of each C, numbered along one axis so that no grid limit is met.
 
-    Where there are few tiles and k is long, k is cut, unless it shall stay whole; see level3.plan_gemm.
+    Where there are few tiles and k is long, k is cut, unless it shall stay whole; see level3.plan_gemm. target: None
+    for what the heuristic alone makes of it on a typical device of the capability.
     """
+    target = target or tuning.typical(capability)
     if problem.kind in _SIMT:
-        return Plan((_simt_launch(capability, problem),))
-    config = choose(capability, problem)
-    parts, length = 1, problem.k
-    if not whole and problem.kind != "s8" and problem.batch == ALONE:
-        parts, length = splits(_blocks(problem, config), problem.k, config.block_depth)
+        return Plan((_simt_launch(target, problem),))
+    config, wanted = choose(target, problem, whole)
+    parts, length = cut(problem.k, wanted or 1, config.block_depth)
     if parts == 1:
         return Plan((_mma_launch(capability, problem, config, "A", "B", "C", "alpha", "beta"),))
     from .gemm.epilogue import Epilogue
@@ -86,11 +87,8 @@ def _mma_launch(capability, problem, config, a, b, c, alpha, beta):
     from .gemm.epilogue import Epilogue
     from .gemm.mma import mma_kernel
 
-    a_row, a_column, b_row, b_column = problem.strides[:4]
-    lies = (_lies(problem, a_row, a_column, problem.m, problem.chunked[0]),
-            _lies(problem, b_column, b_row, problem.n, problem.chunked[1]))
     epilogue = Epilogue(problem.out, problem.activation, problem.bias, problem.aux)
-    kernel = build(mma_kernel, *lies, dataclasses.astuple(epilogue), *dataclasses.astuple(config),
+    kernel = build(mma_kernel, *_both_lie(problem), dataclasses.astuple(epilogue), *dataclasses.astuple(config),
                    capability=capability)
     batch = problem.batch
     return Launch.of(
@@ -98,15 +96,15 @@ def _mma_launch(capability, problem, config, a, b, c, alpha, beta):
         batch.c, batch.tables, "bias", problem.bias_step, "aux", *problem.aux_steps, alpha, beta)
 
 
-def _simt_launch(capability, problem):
+def _simt_launch(target, problem):
     """IEEE arithmetic with an epilogue: the kernels of ordinary arithmetic units."""
     from .gemm.epilogue import Epilogue
 
     batch = problem.batch
-    choice = choose_simt(GemmProblem(_SIMT[problem.kind], problem.m, problem.n, problem.k, problem.strides, False,
-                                     False, batch, aligned=problem.chunked))
+    choice = choose_simt(target, GemmProblem(_SIMT[problem.kind], problem.m, problem.n, problem.k, problem.strides,
+                                             False, False, batch, aligned=problem.chunked, whole=True))
     epilogue = Epilogue(problem.out, problem.activation, problem.bias, problem.aux)
-    kernel = build_gemm(choice, capability, epilogue=dataclasses.astuple(epilogue))
+    kernel = build_gemm(choice, target.capability, epilogue=dataclasses.astuple(epilogue))
     structure = (0, False, 0, False)  # no triangle of A, all of C
     scalars = (0, 0, 0, "alpha", 0, "beta", 0, 1, 1)  # addresses and mask, values, signs of imaginary parts
     return Launch.of(
@@ -115,21 +113,25 @@ def _simt_launch(capability, problem):
         "aux", *problem.aux_steps)
 
 
-def choose(capability: tuple, problem: MixedProblem) -> MmaConfig:
-    """The largest tiles of which there are enough to keep a GPU busy; UnsupportedError says why there are none."""
-    reasons = []
-    for config in MMA_CONFIGS[problem.kind]:
-        reason = config.fits(capability)
-        if reason:
-            reasons.append(reason)
-        elif _blocks(problem, config) >= _FILLS or config is MMA_CONFIGS[problem.kind][-1]:
-            return config
-    raise UnsupportedError(f"gemm of {problem.kind} on compute capability {'.'.join(map(str, capability))}: "
-                           + "; ".join(dict.fromkeys(reasons)))
+def choose(target: tuning.Target, problem: MixedProblem, whole: bool) -> GemmConfig:
+    """The tiles and the parts of k for a problem; whole: k must not be cut, as it never is for integers or batches."""
+    return tuning.choose(target, work_of(problem, whole))
+
+
+def work_of(problem: MixedProblem, whole: bool = False) -> Work:
+    """The problem as the choice of its configuration sees it."""
+    return Work(problem.kind, layout(_both_lie(problem)), problem.m, problem.n, problem.k, problem.batch.products,
+                whole or problem.kind == "s8" or problem.batch != ALONE)
 
 
 def _blocks(problem, config):
     return tiles(config, problem.m, problem.n) * problem.batch.products
+
+
+def _both_lie(problem: MixedProblem) -> tuple[str, str]:
+    a_row, a_column, b_row, b_column = problem.strides[:4]
+    return (_lies(problem, a_row, a_column, problem.m, problem.chunked[0]),
+            _lies(problem, b_column, b_row, problem.n, problem.chunked[1]))
 
 
 def _lies(problem: MixedProblem, place_stride: int, depth_stride: int, places: int, chunked: bool) -> str:

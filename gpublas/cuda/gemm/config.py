@@ -1,14 +1,16 @@
-"""Tile configurations of the gemm kernels: one frozen record, its validity stated once."""
+"""Tile configurations of the gemm kernels: one frozen record for each family, its validity stated once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from typing import NamedTuple
 
 WARP_ROWS, WARP_COLUMNS = 4, 8  # how the 32 lanes of a warp share its tile
 ALONG_K, ACROSS = "k", "mn"  # how an operand lies: contiguous along k, or across it, in whole vectors of 16 bytes
 ANY, TRIANGLE = "any", "triangle"  # any strides; of a symmetric or Hermitian matrix only one triangle
 _STATIC_SHARED_LIMIT = 48 * 1024
 _REGISTERS = 255
+_MOST_THREADS = 1024  # of a block
 _VECTOR_BYTES = 16
 _DEPTH = 8  # the kernel writes out its k-steps, since Numba would not unroll them
 
@@ -61,8 +63,20 @@ class SimtConfig:
         """Elements of one stage of shared memory: block_depth rows of A's tile, then of B's."""
         return self.block_depth * (self.block_rows + self.block_columns + 2 * self.row_pad)
 
+    def moves_vectors(self) -> bool:
+        """Whether a slab's tiles divide evenly into one or more vectors for each thread, as operands that lie in whole
+        vectors want them."""
+        return all(extent * self.block_depth // self.vector % self.threads == 0 and
+                   all(self.threads % lanes == 0 for lanes in (self.block_depth // self.vector, extent // self.vector))
+                   for extent in (self.block_rows, self.block_columns))
+
     def fits(self) -> str | None:
-        """Why the kernel cannot be made with these tiles, or None."""
+        """Why no kernel can be made with these tiles, or None."""
+        if self.precision not in ("s", "d", "c", "z"):
+            return f"precision {self.precision!r} is none of 's', 'd', 'c', 'z'"
+        wrong = _not_positive(self)
+        if wrong:
+            return wrong
         accumulators = self.thread_rows * self.thread_columns * self.element_bytes() // 4
         if 2 * self.stage * self.element_bytes() > _STATIC_SHARED_LIMIT:
             return f"two stages need {2 * self.stage * self.element_bytes()} bytes of shared memory"
@@ -74,6 +88,8 @@ class SimtConfig:
             return "block tiles must be multiples of the warp tile"
         if self.block_depth != _DEPTH:
             return f"block_depth must be {_DEPTH}"
+        if self.threads > _MOST_THREADS:
+            return f"{self.threads} threads, of {_MOST_THREADS}"
         for extent in (self.block_rows, self.block_columns):
             if extent * self.block_depth % self.threads or self.threads % self.block_depth or self.threads % extent:
                 return "threads must share each operand's tile evenly"
@@ -136,6 +152,11 @@ class MmaConfig:
 
     def fits(self, capability: tuple) -> str | None:
         """Why the kernel cannot be made with these tiles for a compute capability, or None."""
+        if self.kind not in ELEMENT_BYTES:
+            return f"kind {self.kind!r} is none of {', '.join(map(repr, ELEMENT_BYTES))}"
+        wrong = _not_positive(self)
+        if wrong:
+            return wrong
         if tuple(capability[:2]) < (8, 0):
             return "asynchronous copies and these matrix instructions need compute capability 8.0"
         limit = _SHARED_LIMITS.get(capability[0], _DYNAMIC_SHARED_LIMIT)
@@ -154,10 +175,36 @@ class MmaConfig:
             return f"{sums} registers of sums leave none for the rest"
         if self.stages < 2:
             return "at least two stages"
+        if self.threads > _MOST_THREADS:
+            return f"{self.threads} threads, of {_MOST_THREADS}"
         for extent in (self.block_rows, self.block_columns):
             if extent * 8 % self.threads or (extent * self.element_bytes // 16) > self.threads:
                 return "threads must share each operand's tile evenly"
         return None
+
+
+def _not_positive(tiles: SimtConfig | MmaConfig) -> str | None:
+    """What is said of a configuration one of whose numbers is none to count with: a table may hold anything."""
+    _, *numbers = astuple(tiles)
+    return None if all(type(number) is int and number > 0 for number in numbers) else "all numbers must be positive"
+
+
+class GemmConfig(NamedTuple):
+    """How a gemm is computed: its tiles, and into how many parts k is cut (None: as many as the heuristic says)."""
+
+    tiles: SimtConfig | MmaConfig
+    splits: int | None = None
+
+    @property
+    def kind(self) -> str:
+        """Of arithmetic: a BLAS prefix, or a kind of tensor cores."""
+        return self.tiles.precision if isinstance(self.tiles, SimtConfig) else self.tiles.kind
+
+    def fits(self, capability: tuple) -> str | None:
+        """Why no kernel can be made of this for a compute capability, or None."""
+        if self.splits is not None and (type(self.splits) is not int or self.splits < 1):
+            return f"{self.splits!r} splits, of at least 1"
+        return self.tiles.fits() if isinstance(self.tiles, SimtConfig) else self.tiles.fits(capability)
 
 
 # Tiles by kind, the largest first. tf32x3 holds every fragment twice and dmma has sums of twice the size, which leaves

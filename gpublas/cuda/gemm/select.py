@@ -1,29 +1,85 @@
-"""Which kernel and tiles serve a product: short pure functions of its shape, strides and alignment."""
+"""Which kernel and tiles serve a product, and into how many parts its k is cut: short pure functions of its shape,
+strides and alignment, and of how many multiprocessors the device has."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...operands import GemmProblem
-from .config import STRIDED, TRIANGLES, WIDE, SimtConfig
+from ...operands import ALONE, GemmProblem
+from .config import (
+    ACROSS,
+    ALONG_K,
+    ANY,
+    MMA_CONFIGS,
+    STRIDED,
+    TRIANGLE,
+    TRIANGLES,
+    WIDE,
+    GemmConfig,
+    MmaConfig,
+    SimtConfig,
+)
 
-_FILLS = 108  # tiles of a size from which on it keeps a large GPU busy (an A100 has 108 multiprocessors)
 _SHORTEST, _MOST_SPLITS = 512, 32  # steps of a part of k, and parts
+# Multiprocessors of a typical GPU of a compute capability: A100, A10, L40S, H100 and H200 (SXM), B200, RTX 5090.
+_TYPICAL = {(8, 0): 108, (8, 6): 72, (8, 9): 142, (9, 0): 132, (10, 0): 148, (12, 0): 170}
+
+
+class Kind(NamedTuple):
+    """A kind of arithmetic. rate: multiply-adds of a multiprocessor a cycle. size, sum_size: bytes of an element of A
+    and B, and of a sum."""
+
+    rate: float
+    size: int
+    sum_size: int
+
+
+# Rates from NVIDIA's A100 white paper; a complex product is four real ones, tf32x3 three of tf32. Later GPUs have about
+# twice these everywhere, and hardly more bandwidth a multiprocessor.
+KINDS = {"s": Kind(64, 4, 4), "d": Kind(32, 8, 8), "c": Kind(16, 8, 8), "z": Kind(8, 16, 16), "f16": Kind(1024, 2, 4),
+         "bf16": Kind(1024, 2, 4), "s8": Kind(2048, 1, 4), "tf32": Kind(512, 4, 4), "tf32x3": Kind(512 / 3, 4, 4),
+         "dmma": Kind(64, 8, 8)}
+_L2, _DRAM = 32, 13  # bytes of a multiprocessor a cycle (A100: 5.1 TB/s as measured, 2.0 TB/s)
+_START = 2000  # cycles until a block's first slab is there, and from its last one to its end
+_LAUNCH = 4000  # cycles of one more kernel
+_GAIN = 0.875  # k is cut only for less than this part of the time: it costs workspace, and bits that depend on m and n
+
+
+class Work(NamedTuple):
+    """A product as the choice of its configuration sees it.
+
+    kind: of arithmetic, a key of KINDS. layout: how its operands lie, in words. m, n, k. products: of a batch. whole: k
+    must not be cut.
+    """
+
+    kind: str
+    layout: str
+    m: int
+    n: int
+    k: int
+    products: int
+    whole: bool
 
 
 class Choice(NamedTuple):
     """A kernel of ordinary arithmetic units.
 
-    config: its tiles. along_k: for the kernel that reads whole vectors, whether A and B are contiguous along k; None
-    for the kernel that takes any strides.
+    config: its tiles. lies: how it reads A and B, see config.py. splits: into how many parts k is cut.
     """
 
     config: SimtConfig
-    along_k: tuple[bool, bool] | None
+    lies: tuple[str, str]
+    splits: int
 
     def tiles(self, m: int, n: int) -> int:
         """Thread blocks for one product."""
         return tiles(self.config, m, n)
+
+
+def typical_multiprocessors(capability: tuple) -> int:
+    """Multiprocessors of a typical GPU of a compute capability; of an A100 for one that is not known."""
+    return _TYPICAL.get(tuple(capability[:2]), _TYPICAL[8, 0])
 
 
 def tiles(config, m: int, n: int) -> int:
@@ -31,46 +87,91 @@ def tiles(config, m: int, n: int) -> int:
     return -(-m // config.block_rows) * -(-n // config.block_columns)
 
 
-def choose(problem: GemmProblem) -> Choice:
-    """Whole vectors where both operands allow it; the largest tiles of which there are enough to keep a GPU busy."""
-    prefix = problem.precision.prefix
-    a_row, a_column, b_row, b_column = problem.strides[:4]
-    vector = WIDE[prefix][0].vector
-    ways = None
-    if not problem.stored:
-        a = along_k(vector, problem.aligned[0], a_row, a_column, problem.m, problem.k)
-        b = along_k(vector, problem.aligned[1], b_column, b_row, problem.n, problem.k)
-        ways = None if a is None or b is None else (a, b)
-    configs = (WIDE if ways else TRIANGLES if problem.stored else STRIDED)[prefix]
-    for config in configs:
-        if tiles(config, problem.m, problem.n) * problem.batch.products >= _FILLS:
-            return Choice(config, ways)
-    return Choice(configs[-1], ways)
+def layout(lies: tuple[str, str]) -> str:
+    """How A and B lie, in words."""
+    words = {ALONG_K: "along k", ANY: "of any strides", TRIANGLE: "of one triangle"}
+    return ", ".join(f"{name} {words.get(found, 'along ' + axis)}"
+                     for name, axis, found in zip("AB", "mn", lies, strict=True))
 
 
-def splits(choice_tiles: int, problem_k: int, depth: int) -> tuple[int, int]:
-    """How many parts k is cut into, and how long each but the last is (a multiple of a slab's depth).
+def work_of(problem: GemmProblem, lies: tuple[str, str]) -> Work:
+    """A product on ordinary arithmetic units; lies: as `ways` found it."""
+    words = layout(lies) + (", triangle of C" if problem.triangle else "")
+    whole = bool(problem.whole or problem.stored or problem.triangle or problem.batch != ALONE)
+    return Work(problem.precision.prefix, words, problem.m, problem.n, problem.k, problem.batch.products, whole)
 
-    Only long products with few tiles are cut: into as many parts as keep a GPU busy, none shorter than _SHORTEST.
+
+def candidates(work: Work) -> Sequence[SimtConfig | MmaConfig]:
+    """The tiles that there are for a product, the largest first."""
+    if work.kind in MMA_CONFIGS:
+        return MMA_CONFIGS[work.kind]
+    if work.layout.startswith(layout((TRIANGLE, ANY))):
+        return TRIANGLES[work.kind]
+    return (STRIDED if work.layout.startswith(layout((ANY, ANY))) else WIDE)[work.kind]
+
+
+def heuristic(work: Work, fitting: Sequence[SimtConfig | MmaConfig], multiprocessors: int) -> GemmConfig:
+    """The tiles, of those that fit the device, and the parts of k that should take the least time; the earlier ones of
+    equals. k stays whole where cutting it gains little."""
+    whole = min((GemmConfig(found, 1) for found in fitting), key=lambda found: cycles(work, found, multiprocessors))
+    most = min(work.k // _SHORTEST, _MOST_SPLITS)
+    if work.whole or most < 2:
+        return whole
+    cut = min((GemmConfig(found, parts) for found in fitting for parts in range(2, most + 1)),
+              key=lambda found: cycles(work, found, multiprocessors))
+    return cut if cycles(work, cut, multiprocessors) < _GAIN * cycles(work, whole, multiprocessors) else whole
+
+
+def cycles(work: Work, config: GemmConfig, multiprocessors: int) -> float:
+    """What a product should take on the busiest multiprocessor.
+
+    Its blocks take turns at arithmetic and at traffic through L2, which are added, since a block seldom hides one
+    behind the other. Each wave of blocks that are there at once costs a start. Parts of k go through memory, and cost
+    another launch that adds them up.
     """
-    wanted = min(_FILLS // max(choice_tiles, 1), problem_k // _SHORTEST, _MOST_SPLITS)
-    if wanted < 2:
-        return 1, problem_k
-    length = -(-problem_k // (wanted * depth)) * depth
-    return -(-problem_k // length), length
+    kind, (shape, parts) = KINDS[work.kind], (config.tiles, config.splits or 1)
+    rows, columns, depth = shape.block_rows, shape.block_columns, cut(work.k, parts, shape.block_depth)[1]
+    turns = -(-tiles(shape, work.m, work.n) * work.products * parts // multiprocessors)
+    waves = -(-turns // shape.min_blocks)
+    arithmetic = rows * columns * depth / kind.rate
+    traffic = ((rows + columns) * depth * kind.size + rows * columns * kind.sum_size) / _L2
+    total = turns * (arithmetic + traffic) + waves * _START
+    if parts > 1:
+        total += _LAUNCH + 2 * parts * work.m * work.n * kind.sum_size / (_DRAM * multiprocessors)
+    return total
 
 
-def along_k(vector: int, aligned: bool, place_stride: int, depth_stride: int, places: int, k: int) -> bool | None:
-    """Whether an operand can be read in whole vectors along k (True) or along m or n (False); None if neither.
+def cut(k: int, parts: int, depth: int) -> tuple[int, int]:
+    """How many parts k is cut into where `parts` are wanted, and how long each but the last is: whole slabs of `depth`,
+    so that there may be fewer of them."""
+    if parts < 2 or k == 0:
+        return 1, k
+    length = -(-k // (parts * depth)) * depth
+    return -(-k // length), length if length < k else k
+
+
+def ways(problem: GemmProblem) -> tuple[str, str]:
+    """How A and B lie: in whole vectors only if both do."""
+    if problem.stored:
+        return TRIANGLE, ANY
+    vector = WIDE[problem.precision.prefix][0].vector
+    a_row, a_column, b_row, b_column = problem.strides[:4]
+    a = way(vector, problem.aligned[0], a_row, a_column, problem.m, problem.k)
+    b = way(vector, problem.aligned[1], b_column, b_row, problem.n, problem.k)
+    return (ANY, ANY) if ANY in (a, b) else (a, b)
+
+
+def way(vector: int, aligned: bool, place_stride: int, depth_stride: int, places: int, k: int) -> str:
+    """How an operand lies: whether it can be read in whole vectors along k, across it (along m or n), or not.
 
     aligned: whether its first element, and that of every product of a batch, lies at a multiple of 16 bytes.
     """
     if k == 0:  # nothing is read
-        return True
+        return ALONG_K
     if not aligned:
-        return None
+        return ANY
     if depth_stride == 1 and (places == 1 or place_stride % vector == 0):
-        return True
+        return ALONG_K
     if place_stride == 1 and (k <= 1 or depth_stride % vector == 0) and places % vector == 0:
-        return False
-    return None
+        return ACROSS
+    return ANY
