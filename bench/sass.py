@@ -41,8 +41,9 @@ class Loop:
 
     @property
     def arithmetic(self) -> tuple[str, int]:
-        """The operation of ARITHMETIC that occurs most often, and how often."""
-        return max(((operation, self.count(operation)) for operation in ARITHMETIC), key=lambda pair: pair[1])
+        """The operation of ARITHMETIC that occurs most often, and how often; a warpgroup's, which are large, first."""
+        found = [(operation, self.count(operation)) for operation in ARITHMETIC]
+        return max([pair for pair in found if pair[0][1:] == "GMMA" and pair[1]] or found, key=lambda pair: pair[1])
 
     def memory_widths(self) -> dict[str, int]:
         """How often each kind of access to memory occurs: "LDS.128", "LDG.32", "LDSM.x4", "LDGSTS.128" ..."""
@@ -89,6 +90,9 @@ def opcodes_and_loops(text: str, kernel: str) -> tuple[Counter[str], list[Loop]]
 def main_loop(loops: list[Loop]) -> Loop | None:
     """The loop with most arithmetic, of those that also bring operands from global memory where there are any: others
     are tails."""
-    busy = [loop for loop in loops if loop.arithmetic[1]]
+    busy = [loop for loop in reversed(loops) if loop.arithmetic[1]]  # of equals the innermost
+    grouped = [loop for loop in busy if loop.arithmetic[0][1:] == "GMMA"]
+    if grouped:  # other threads feed these
+        return max(grouped, key=lambda loop: loop.arithmetic[1])
     fed = [loop for loop in busy if loop.count("LDG", "LDGSTS", "UTMALDG", "UBLKCP")]
     return max(fed or busy, key=lambda loop: loop.arithmetic[1], default=None)

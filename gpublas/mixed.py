@@ -65,7 +65,8 @@ class MixedProblem(NamedTuple):
     kind: of arithmetic. out: type of C, "f16", "bf16", "f32", "f64" or "s32". m, n, k: C is m x n, A is m x k; k is 0
     where A and B are not read. strides: row and column strides of A, B, C in elements. chunked: whether A and B begin
     and go on at multiples of 16 bytes. activation: "" or one of ACTIVATIONS. bias: "row" (a number for each row of C),
-    "column" or "". aux: "store", "gradient" or "" (see gpublas.gemm). bias_step, aux_steps: strides in elements.
+    "column" or "". aux: "store", "gradient" or "" (see gpublas.gemm). bias_step, aux_steps: strides in elements. boxes:
+    whether copy engines may bring A and B, as far as strides decide.
     """
 
     kind: str
@@ -81,6 +82,7 @@ class MixedProblem(NamedTuple):
     bias_step: int
     aux_steps: tuple[int, int]
     batch: Batch = ALONE
+    boxes: bool = False
 
     @classmethod
     def of(cls, kind: str, out: str, operands: Operands, reads: bool, activation: str, bias: str,
@@ -98,7 +100,7 @@ class MixedProblem(NamedTuple):
         return cls(kind, out, m, n, k if reads else 0,
                    (*A.steps[-2:], *B.steps[-2:], *C.steps[-2:]),  # type: ignore[arg-type]
                    (_chunked(A), _chunked(B)), activation, bias, aux, bias_step, aux_steps,  # type: ignore[arg-type]
-                   batch)
+                   batch, all(stride >= 0 for stride in (*A.strides, *B.strides)))
 
 
 def wanted(a: Argument, *keywords: Any) -> bool:

@@ -32,12 +32,12 @@ from typing import Any, NamedTuple
 
 import platformdirs
 
-from .cuda.gemm.config import ELEMENT_BYTES, GemmConfig, MmaConfig, SimtConfig
+from .cuda.gemm.config import FAMILIES, GemmConfig, MmaConfig, SimtConfig, Tiles, WgmmaConfig
 from .cuda.gemm.select import KINDS, Work, candidates, heuristic, typical_multiprocessors
 from .errors import ArgumentError, UnsupportedError
 from .version import __version__
 
-__all__ = ["GemmConfig", "MmaConfig", "SimtConfig"]
+__all__ = ["GemmConfig", "MmaConfig", "SimtConfig", "WgmmaConfig"]
 
 _SAME_TILES = 64  # rows, columns and steps of the smallest tiles: shapes that round up to the same share an entry
 
@@ -105,16 +105,16 @@ def _dotted(capability: tuple) -> str:
 
 def explicit(given: Any, capability: tuple) -> tuple[GemmConfig, ...]:
     """The argument gemm_config of a context: a configuration, tiles alone, or several of different kinds."""
-    wanted = "a GemmConfig, SimtConfig or MmaConfig, or a sequence of them"
+    wanted = "a GemmConfig, SimtConfig, MmaConfig or WgmmaConfig, or a sequence of them"
     if given is None:
         return ()
-    alone = isinstance(given, (GemmConfig, SimtConfig, MmaConfig))
+    alone = isinstance(given, (GemmConfig, Tiles))
     if not alone and not isinstance(given, (list, tuple)):
         raise ArgumentError("Context", None, "gemm_config", repr(given), wanted)
     found: list[GemmConfig] = []
     for item in (given,) if alone else given:
-        if not isinstance(item, (GemmConfig, SimtConfig, MmaConfig)) or (
-                isinstance(item, GemmConfig) and not isinstance(item.tiles, (SimtConfig, MmaConfig))):
+        if not isinstance(item, (GemmConfig, Tiles)) or (
+                isinstance(item, GemmConfig) and not isinstance(item.tiles, Tiles)):
             raise ArgumentError("Context", None, "gemm_config", repr(item), wanted)
         config = item if isinstance(item, GemmConfig) else GemmConfig(item)
         reason = config.fits(capability)
@@ -230,7 +230,8 @@ def _entry(row):
         raise ValueError(f"kind {kind!r} is none of {', '.join(map(repr, KINDS))}")
     if not all(type(number) is int and number >= 0 for number in (m, n, k, batch)):
         raise ValueError("m, n, k and batch must be whole numbers")
-    tiles = (MmaConfig if kind in ELEMENT_BYTES else SimtConfig)(kind, **row["config"])
+    config = dict(row["config"])
+    tiles = FAMILIES[config.pop("family")](kind, **config)
     return Entry(Work(kind, str(problem["layout"]), m, n, k, batch, False), GemmConfig(tiles, row["splits"]),
                  float(row["seconds"]), float(row["heuristic_seconds"]))
 
@@ -254,7 +255,8 @@ def write(path: Path, device: Any, entries: Iterable[Entry]) -> None:
 
 def _row(entry):
     work, (tiles, splits) = entry.work, entry.config
-    config = dataclasses.asdict(tiles)
+    family = next(name for name, made in FAMILIES.items() if isinstance(tiles, made))
+    config = {"family": family, **dataclasses.asdict(tiles)}
     config.pop("precision" if isinstance(tiles, SimtConfig) else "kind")  # the problem says it
     problem = {"kind": work.kind, "layout": work.layout, "m": work.m, "n": work.n, "k": work.k, "batch": work.products}
     return {"problem": problem, "config": config, "splits": splits, "seconds": _four_digits(entry.seconds),

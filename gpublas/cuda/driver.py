@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeviceError, OutOfMemoryError
+from .tensormaps import BYTES, Boxes, TensorMaps
 
 _DEFAULT_SHARED_LIMIT = 48 * 1024  # bytes a kernel may use without asking for more
 _DRIVER_LIBRARIES = ("libcuda.so.1", "nvcuda.dll")
@@ -202,6 +203,32 @@ class CudaDevice:
         attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         _checked(driver.cuKernelSetAttribute(attribute, nbytes, loaded.handle,
                                              driver.CUdevice(self._device.device_id)))
+
+    @functools.cached_property
+    def maps(self) -> TensorMaps:
+        """The tensor maps that launches have needed."""
+        return TensorMaps(self)
+
+    def encode_map(self, address: int, boxes: Boxes) -> np.ndarray:
+        """A tensor map, made by the driver; elements outside the tensor read as zero."""
+        from cuda.bindings import driver
+
+        kinds, axes = driver.CUtensorMapDataType, len(boxes.extents)
+        kind = {1: kinds.CU_TENSOR_MAP_DATA_TYPE_UINT8, 2: kinds.CU_TENSOR_MAP_DATA_TYPE_UINT16,
+                4: kinds.CU_TENSOR_MAP_DATA_TYPE_UINT32, 8: kinds.CU_TENSOR_MAP_DATA_TYPE_UINT64}[boxes.itemsize]
+        found = _checked(driver.cuTensorMapEncodeTiled(
+            kind, axes, address, [driver.cuuint64_t(extent) for extent in boxes.extents],
+            [driver.cuuint64_t(stride) for stride in boxes.strides],
+            [driver.cuuint32_t(extent) for extent in boxes.box],
+            [driver.cuuint32_t(1)] * axes, driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+            driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
+            driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+            driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE))
+        return np.frombuffer(ctypes.string_at(int(found.getPtr()), BYTES), np.uint8)
+
+    def drain(self) -> None:
+        """Wait until nothing runs on the device any more."""
+        self._device.sync()
 
     def seconds(self, work: Callable[[], object], stream: Any) -> float:
         """How long what `work` queues on the stream takes there, between two events."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from ..context import HostBuffer
 from ..errors import DeviceError
 from . import driver
 from .gemm.select import typical_multiprocessors
+from .tensormaps import Boxes, TensorMaps
 
 _GUARD = 256  # bytes on either side of workspace that no range covers: a kernel that strays there faults
 
@@ -81,6 +83,20 @@ class ExecutorDevice:
                                  seed=self.seed, workers=self.workers)
         if self.counters:
             self.counts.append((kernel.name, counted))
+
+    @functools.cached_property
+    def maps(self) -> TensorMaps:
+        """The tensor maps that launches have needed."""
+        return TensorMaps(self)
+
+    def encode_map(self, address: int, boxes: Boxes) -> np.ndarray:
+        """A tensor map as the executor knows them."""
+        from ..testing.ptx import tensormap
+
+        return tensormap.encode(address, *boxes, swizzle=128)
+
+    def drain(self) -> None:
+        """Launches are synchronous: nothing runs."""
 
     def seconds(self, work: Callable[[], object], stream: Any = None) -> float:
         """How long `work` takes: of the executor, nothing that tells of a GPU."""

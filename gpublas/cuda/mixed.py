@@ -13,11 +13,11 @@ from ..mixed import MixedProblem, Operands
 from ..operands import ALONE, GemmProblem
 from ..precision import D, S
 from .compile import build
-from .gemm.config import ACROSS, ALONG_K, ANY, ELEMENT_BYTES, GemmConfig
-from .gemm.select import Work, cut, layout, tiles
+from .gemm.config import ACROSS, ALONG_K, ANY, ELEMENT_BYTES, MMA_CONFIGS, WGMMA_CONFIGS, GemmConfig, WgmmaConfig
+from .gemm.select import NOT_IN_BOXES, Work, cut, heuristic, layout, tiles
 from .level3 import build_gemm, fold_launch, split_problem
 from .level3 import choose as choose_simt
-from .plan import At, Launch, Plan
+from .plan import At, Launch, MapAt, Plan
 from .trust import verdict
 
 _PLANS = 4096
@@ -67,14 +67,15 @@ def plan_mixed(capability: tuple, problem: MixedProblem, whole: bool, target: tu
         return Plan((_simt_launch(target, problem),))
     config, wanted = choose(target, problem, whole)
     parts, length = cut(problem.k, wanted or 1, config.block_depth)
+    launch = _wgmma_launch if isinstance(config, WgmmaConfig) else _mma_launch
     if parts == 1:
-        return Plan((_mma_launch(capability, problem, config, "A", "B", "C", "alpha", "beta"),))
+        return Plan((launch(target, problem, config, At("A", 0), At("B", 0), At("C", 0), "alpha", "beta"),))
     from .gemm.epilogue import Epilogue
 
     sums, out = (D, "f64") if problem.kind == "dmma" else (S, "f32")
     plain = problem._replace(out=out, activation="", bias="", aux="", bias_step=0, aux_steps=(0, 0))
     sum_size = sums.dtype.itemsize
-    launches = [_mma_launch(capability, part, config, At("A", a), At("B", b), At("workspace", c), 1, 0)
+    launches = [launch(target, part, config, At("A", a), At("B", b), At("workspace", c), 1, 0)
                 for part, a, b, c in split_problem(plain, parts, length, ELEMENT_BYTES[problem.kind], sum_size)]
     epilogue = Epilogue(problem.out, problem.activation, problem.bias, problem.aux)
     fused = ("bias", problem.bias_step, "aux", *problem.aux_steps)
@@ -83,17 +84,39 @@ def plan_mixed(capability: tuple, problem: MixedProblem, whole: bool, target: tu
     return Plan(tuple(launches), parts * problem.m * problem.n * sum_size)
 
 
-def _mma_launch(capability, problem, config, a, b, c, alpha, beta):
+def _mma_launch(target, problem, config, a, b, c, alpha, beta):
     from .gemm.epilogue import Epilogue
     from .gemm.mma import mma_kernel
 
     epilogue = Epilogue(problem.out, problem.activation, problem.bias, problem.aux)
     kernel = build(mma_kernel, *_both_lie(problem), dataclasses.astuple(epilogue), *dataclasses.astuple(config),
-                   capability=capability)
+                   capability=target.capability)
     batch = problem.batch
     return Launch.of(
         kernel, _blocks(problem, config), a, b, c, problem.m, problem.n, problem.k, *problem.strides, batch.a, batch.b,
         batch.c, batch.tables, "bias", problem.bias_step, "aux", *problem.aux_steps, alpha, beta)
+
+
+def _wgmma_launch(target, problem, config, a, b, c, alpha, beta):
+    """As many blocks as multiprocessors, unless there are fewer tiles."""
+    from .gemm.epilogue import Epilogue
+    from .gemm.wgmma import boxes, wgmma_kernel
+
+    epilogue = Epilogue(problem.out, problem.activation, problem.bias, problem.aux)
+    a_lies, b_lies = _both_lie(problem)
+    kernel = build(wgmma_kernel, a_lies, b_lies, dataclasses.astuple(epilogue), *dataclasses.astuple(config),
+                   capability=(9, 0, "a"))
+    a_row, a_column, b_row, b_column, c_row, c_column = problem.strides
+    batch, size = problem.batch, ELEMENT_BYTES[problem.kind]
+    a_moves, b_moves = (int(batch.products > 1 and step != 0) for step in (batch.a, batch.b))
+    a_boxes = boxes(a_lies, problem.m, problem.k, batch.products if a_moves else 1, a_row, a_column, batch.a, size,
+                    config.block_rows)
+    b_boxes = boxes(b_lies, problem.n, problem.k, batch.products if b_moves else 1, b_column, b_row, batch.b, size,
+                    config.block_columns)
+    return Launch.of(
+        kernel, min(_blocks(problem, config), target.multiprocessors), MapAt(a, a_boxes), MapAt(b, b_boxes), c,
+        problem.m, problem.n, problem.k, batch.products, a_moves, b_moves, c_row, c_column, batch.c, "bias", problem.bias_step,
+        "aux", *problem.aux_steps, alpha, beta)
 
 
 def _simt_launch(target, problem):
@@ -115,17 +138,30 @@ def _simt_launch(target, problem):
 
 def choose(target: tuning.Target, problem: MixedProblem, whole: bool) -> GemmConfig:
     """The tiles and the parts of k for a problem; whole: k must not be cut, as it never is for integers or batches."""
-    return tuning.choose(target, work_of(problem, whole))
+    work = work_of(problem, whole)
+    found = tuning.choose(target, work)
+    if isinstance(found.tiles, WgmmaConfig) and work.layout.endswith(NOT_IN_BOXES):  # named for others
+        return heuristic(work, MMA_CONFIGS[work.kind], target.multiprocessors)
+    return found
 
 
 def work_of(problem: MixedProblem, whole: bool = False) -> Work:
     """The problem as the choice of its configuration sees it."""
-    return Work(problem.kind, layout(_both_lie(problem)), problem.m, problem.n, problem.k, problem.batch.products,
+    words = layout(_both_lie(problem))
+    if problem.kind in WGMMA_CONFIGS and not _in_boxes(problem):
+        words += NOT_IN_BOXES
+    return Work(problem.kind, words, problem.m, problem.n, problem.k, problem.batch.products,
                 whole or problem.kind == "s8" or problem.batch != ALONE)
 
 
 def _blocks(problem, config):
     return tiles(config, problem.m, problem.n) * problem.batch.products
+
+
+def _in_boxes(problem: MixedProblem) -> bool:
+    """Whether copy engines can bring A and B, and 32 bits count the tiles."""
+    return (problem.boxes and ANY not in _both_lie(problem) and not problem.batch.tables and problem.k > 0
+            and max(problem.m, problem.n, problem.k, _blocks(problem, WGMMA_CONFIGS[problem.kind][-1])) < 2**31)
 
 
 def _both_lie(problem: MixedProblem) -> tuple[str, str]:

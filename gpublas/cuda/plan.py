@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ..checks import ZERO, Scalar
 from . import scalars
 from .compile import Kernel
+from .tensormaps import BYTES, Boxes
 
 
 class At(NamedTuple):
@@ -16,11 +17,18 @@ class At(NamedTuple):
     offset: int
 
 
+class MapAt(NamedTuple):
+    """The address of the tensor map (see tensormaps.py) of what lies at an address that each call brings."""
+
+    at: At
+    boxes: Boxes
+
+
 class Launch:
     """One kernel launch: its grid, and for each parameter a number of the right type, or the name of a value that
-    each call brings (an address, alpha ...), or an At."""
+    each call brings (an address, alpha ...), or an At or a MapAt."""
 
-    __slots__ = ("arguments", "brought", "grid", "kernel")
+    __slots__ = ("arguments", "brought", "grid", "kernel", "maps")
 
     def __init__(self, kernel: Kernel, grid: tuple[int, int, int], arguments: tuple):
         self.kernel, self.grid, self.arguments = kernel, grid, arguments
@@ -29,12 +37,13 @@ class Launch:
             (place, *(value if isinstance(value, At) else (value, 0)), convert)
             for place, (convert, value) in enumerate(zip(kernel.converters, arguments, strict=True))
             if isinstance(value, (str, At)))
+        self.maps = tuple((place, value) for place, value in enumerate(arguments) if isinstance(value, MapAt))
 
     @classmethod
     def of(cls, kernel: Kernel, grid: int | tuple[int, ...], *arguments: Any) -> Launch:
         """Convert the numbers once, here; names (text) stay."""
         x, y, z = (*((grid,) if isinstance(grid, int) else grid), 1, 1)[:3]
-        converted = tuple(value if isinstance(value, (str, At)) else convert(value)
+        converted = tuple(value if isinstance(value, (str, At, MapAt)) else convert(value)
                           for convert, value in zip(kernel.converters, arguments, strict=True))
         return cls(kernel, (x, y, z), converted)
 
@@ -44,7 +53,12 @@ class Launch:
         for place, name, offset, convert in self.brought:
             value = values[name]
             filled[place] = convert(value + offset) if offset else convert(value)
-        call.device.launch(self.kernel, self.grid, filled, call.stream, call.memory)
+        memory = call.memory
+        for place, (at, boxes) in self.maps:
+            address = call.device.maps.place(values[at.name] + at.offset, boxes, call.stream)
+            filled[place] = self.kernel.converters[place](address)
+            memory = [*memory, (address, BYTES)]
+        call.device.launch(self.kernel, self.grid, filled, call.stream, memory)
 
 
 class Plan(NamedTuple):

@@ -137,7 +137,10 @@ def instruction(text: str, result: str, *operands: str, orders_memory: bool = Fa
     # Numba counts an intrinsic's parameters.
     return intrinsic([lambda typing: signature_of(), lambda typing, a: signature_of(a),
                       lambda typing, a, b: signature_of(a, b),
-                      lambda typing, a, b, c: signature_of(a, b, c)][len(operands)])
+                      lambda typing, a, b, c: signature_of(a, b, c),
+                      lambda typing, a, b, c, d: signature_of(a, b, c, d),
+                      lambda typing, a, b, c, d, e: signature_of(a, b, c, d, e),
+                      lambda typing, a, b, c, d, e, f: signature_of(a, b, c, d, e, f)][len(operands)])
 
 
 # Asynchronous copies of 16 bytes from global (64-bit address) to shared memory (32-bit address); the third operand is
@@ -302,11 +305,12 @@ def each_register(text: str, count: int):
 
 
 @functools.cache
-def store_fragments(rows: int, columns: int, pitch: int):
+def store_fragments(rows: int, columns: int, pitch: int, start: int = 0):
     """`store(address, sums)`: the sums of multiply_fragments or multiply_doubles to shared memory, as a row-major tile.
 
     address: 32-bit, of this lane's first element; pitch: elements from row to row. A lane has two neighbours in a row
-    of each 8 x 8 part of a fragment: fragments of 32-bit sums have two such parts, the second below the first.
+    of each 8 x 8 part of a fragment: fragments of 32-bit sums have two such parts, the second below the first. start:
+    of the first sum that is stored.
     """
     @intrinsic
     def store(typing_context, address, sums):
@@ -319,7 +323,7 @@ def store_fragments(rows: int, columns: int, pitch: int):
                 for part in range(parts):
                     for j in range(columns):
                         at = ((i * parts + part) * 8 * pitch + j * 8) * size
-                        first = ((i * columns + j) * parts + part) * 2
+                        first = start + ((i * columns + j) * parts + part) * 2
                         pair = [builder.extract_value(arguments[1], first + number) for number in range(2)]
                         _inline(builder, f"st.shared.v2.{kind} [$0+{at}], {{$1,$2}};", ir.VoidType(),
                                 [arguments[0], *pair], f"r,{letter},{letter}", True)
@@ -398,3 +402,65 @@ def spread(start: int, count: int):
         return types.void(values, array), generate
 
     return store
+
+
+# mbarriers: 64-bit words in shared memory, at 32-bit addresses, which count arrivals and bytes of copies, phase after
+# phase; who waits says which parity of the phase it waits for. PTX ISA, "mbarrier".
+barrier_init = instruction("mbarrier.init.shared::cta.b64 [$0], $1;", "", "r", "r", orders_memory=True)
+barrier_arrive = instruction("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [$0]; }", "", "r",
+                             orders_memory=True)
+barrier_expect = instruction("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [$0], $1; }", "", "r",
+                             "r", orders_memory=True)
+barrier_wait = instruction(
+    "{ .reg .pred done; WAIT${:uid}: mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1; "
+    "@!done bra WAIT${:uid}; }", "", "r", "r", orders_memory=True)
+publish_barriers = instruction("fence.mbarrier_init.release.cluster;", "", orders_memory=True)
+
+# A box of a tensor to shared memory (32-bit address), told to an mbarrier: destination, map (64-bit address),
+# mbarrier, then coordinates of the box, along the fastest axis first. PTX ISA, "cp.async.bulk.tensor".
+copy_box = instruction(
+    "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4, $5}], [$2];", "",
+    "r", "l", "r", "r", "r", "r", orders_memory=True)
+# A map that the host wrote to global memory is read by another proxy than ordinary loads use.
+acquire_map = instruction("fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "", "l", orders_memory=True)
+
+# Warpgroups: registers are shared out anew between them, products run while a warpgroup goes on. PTX ISA, "wgmma".
+warpgroup_fence = instruction("wgmma.fence.sync.aligned;", "", orders_memory=True)
+warpgroup_commit = instruction("wgmma.commit_group.sync.aligned;", "", orders_memory=True)
+
+
+def warpgroup_wait(pending: int):
+    """An intrinsic that waits until no more than `pending` committed groups of wgmma are running."""
+    return instruction(f"wgmma.wait_group.sync.aligned {pending};", "", orders_memory=True)
+
+
+def registers_of_each(count: int, more: bool):
+    """An intrinsic that gives each thread of a warpgroup `count` registers, which is more, or not, than it has."""
+    return instruction(f"setmaxnreg.{'inc' if more else 'dec'}.sync.aligned.u32 {count};", "", orders_memory=True)
+
+
+@functools.cache
+def multiply_shared(columns: int, shape: str, across: tuple[bool, bool] | None):
+    """`multiply(sums, a, b)`: wgmma of a 64 x `columns` tile of float32 sums with operands in shared memory.
+
+    sums: a tuple of columns / 2 numbers; a, b: 64-bit descriptors. shape: depth and types, as PTX writes them; across:
+    whether A and B lie across k, for types that may, else None. PTX ISA, "wgmma.mma_async".
+    """
+    count = columns // 2
+    registers = ", ".join(f"${number}" for number in range(count))
+    flags = "" if across is None else "".join(f", {int(flag)}" for flag in across)
+    text = (f"{{ .reg .pred adds; setp.ne.b32 adds, 1, 0; wgmma.mma_async.sync.aligned.m64n{columns}{shape} "
+            f"{{{registers}}}, ${2 * count}, ${2 * count + 1}, adds, 1, 1{flags}; }}")
+    constraints = ",".join(["=f"] * count + [str(number) for number in range(count)] + ["l", "l"])
+    all_sums = types.UniTuple(types.float32, count)
+
+    @intrinsic
+    def multiply(typing_context, sums, a, b):
+        def generate(context, builder, signature, arguments):
+            total = [builder.extract_value(arguments[0], number) for number in range(count)]
+            found = _several(builder, text, ir.FloatType(), count, [*total, *arguments[1:]], constraints, True)
+            return context.make_tuple(builder, signature.return_type, found)
+
+        return all_sums(all_sums, types.int64, types.int64), generate
+
+    return multiply

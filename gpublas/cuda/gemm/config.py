@@ -183,7 +183,72 @@ class MmaConfig:
         return None
 
 
-def _not_positive(tiles: SimtConfig | MmaConfig) -> str | None:
+@dataclass(frozen=True)
+class WgmmaConfig:
+    """Tiles of Hopper's kernel.
+
+    kind: of arithmetic, "f16" or "bf16". block_rows x block_columns: tile of C that a thread block computes, 64 rows
+    for each warpgroup that multiplies. stages: slabs of shared memory.
+    """
+
+    kind: str
+    block_rows: int
+    block_columns: int
+    stages: int
+    min_blocks = 1
+
+    @property
+    def block_depth(self) -> int:
+        """Steps along k of a slab: 128 bytes of them."""
+        return ROW_BYTES // ELEMENT_BYTES[self.kind]
+
+    @property
+    def consumers(self) -> int:
+        """Warpgroups that multiply; one more brings slabs."""
+        return self.block_rows // 64
+
+    @property
+    def threads(self) -> int:
+        return 128 * (1 + self.consumers)
+
+    @property
+    def stage_bytes(self) -> int:
+        return (self.block_rows + self.block_columns) * ROW_BYTES
+
+    @property
+    def barrier_bytes(self) -> int:
+        """Two mbarriers for each stage; what follows them begins at a multiple of 128 bytes."""
+        return -(-2 * 8 * self.stages // 128) * 128
+
+    @property
+    def shared_bytes(self) -> int:
+        results = self.block_rows * (32 + 8) * 4  # float32: 32 columns of the tile at once, and padding
+        return self.stages * self.stage_bytes + self.barrier_bytes + results
+
+    def fits(self, capability: tuple) -> str | None:
+        """Why the kernel cannot be made with these tiles for a compute capability, or None."""
+        if self.kind not in WGMMA_KINDS:
+            return f"kind {self.kind!r} is none of {', '.join(map(repr, WGMMA_KINDS))}"
+        wrong = _not_positive(self)
+        if wrong:
+            return wrong
+        if tuple(capability[:2]) != (9, 0):
+            return "warpgroups multiply on compute capability 9.0"
+        if self.shared_bytes > _DYNAMIC_SHARED_LIMIT:
+            return f"{self.shared_bytes} bytes of shared memory, of {_DYNAMIC_SHARED_LIMIT}"
+        if self.block_rows not in (64, 128) or self.block_columns % 64 or self.block_columns > 256:
+            return "block tiles must have 64 or 128 rows, and a multiple of 64 columns up to 256"
+        return None if self.stages > 1 else "at least two stages"
+
+
+WGMMA_KINDS = ("f16", "bf16")
+
+
+Tiles = SimtConfig | MmaConfig | WgmmaConfig
+FAMILIES = {"simt": SimtConfig, "mma": MmaConfig, "wgmma": WgmmaConfig}
+
+
+def _not_positive(tiles: Tiles) -> str | None:
     """What is said of a configuration one of whose numbers is none to count with: a table may hold anything."""
     _, *numbers = astuple(tiles)
     return None if all(type(number) is int and number > 0 for number in numbers) else "all numbers must be positive"
@@ -192,7 +257,7 @@ def _not_positive(tiles: SimtConfig | MmaConfig) -> str | None:
 class GemmConfig(NamedTuple):
     """How a gemm is computed: its tiles, and into how many parts k is cut (None: as many as the heuristic says)."""
 
-    tiles: SimtConfig | MmaConfig
+    tiles: Tiles
     splits: int | None = None
 
     @property
@@ -212,6 +277,10 @@ class GemmConfig(NamedTuple):
 _TILES = ((128, 256, 64, 64, 3, 1), (128, 128, 64, 32, 3, 1), (64, 64, 32, 32, 3, 2))
 MMA_CONFIGS = {kind: tuple(MmaConfig(kind, *tiles) for tiles in (_TILES[1:] if kind in ("tf32x3", "dmma") else _TILES))
                for kind in ELEMENT_BYTES}
+
+
+# Tiles of Hopper's kernel.
+WGMMA_CONFIGS = {kind: (WgmmaConfig(kind, 128, 256, 4), WgmmaConfig(kind, 128, 128, 6)) for kind in WGMMA_KINDS}
 
 
 # Tiles for operands that can be read in whole vectors, the largest first.

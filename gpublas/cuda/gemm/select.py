@@ -15,10 +15,12 @@ from .config import (
     STRIDED,
     TRIANGLE,
     TRIANGLES,
+    WGMMA_CONFIGS,
     WIDE,
     GemmConfig,
-    MmaConfig,
     SimtConfig,
+    Tiles,
+    WgmmaConfig,
 )
 
 _SHORTEST, _MOST_SPLITS = 512, 32  # steps of a part of k, and parts
@@ -40,6 +42,7 @@ class Kind(NamedTuple):
 KINDS = {"s": Kind(64, 4, 4), "d": Kind(32, 8, 8), "c": Kind(16, 8, 8), "z": Kind(8, 16, 16), "f16": Kind(1024, 2, 4),
          "bf16": Kind(1024, 2, 4), "s8": Kind(2048, 1, 4), "tf32": Kind(512, 4, 4), "tf32x3": Kind(512 / 3, 4, 4),
          "dmma": Kind(64, 8, 8)}
+_MMA_SHARE = 0.62  # of the rate of Hopper's warpgroups that single warps get (W. Luo et al., arXiv 2402.13499)
 _L2, _DRAM = 32, 13  # bytes of a multiprocessor a cycle (A100: 5.1 TB/s as measured, 2.0 TB/s)
 _START = 2000  # cycles until a block's first slab is there, and from its last one to its end
 _LAUNCH = 4000  # cycles of one more kernel
@@ -87,6 +90,9 @@ def tiles(config, m: int, n: int) -> int:
     return -(-m // config.block_rows) * -(-n // config.block_columns)
 
 
+NOT_IN_BOXES = ", not in boxes"  # of operands that copy engines (TMA) cannot bring
+
+
 def layout(lies: tuple[str, str]) -> str:
     """How A and B lie, in words."""
     words = {ALONG_K: "along k", ANY: "of any strides", TRIANGLE: "of one triangle"}
@@ -101,16 +107,17 @@ def work_of(problem: GemmProblem, lies: tuple[str, str]) -> Work:
     return Work(problem.precision.prefix, words, problem.m, problem.n, problem.k, problem.batch.products, whole)
 
 
-def candidates(work: Work) -> Sequence[SimtConfig | MmaConfig]:
+def candidates(work: Work) -> Sequence[Tiles]:
     """The tiles that there are for a product, the largest first."""
     if work.kind in MMA_CONFIGS:
-        return MMA_CONFIGS[work.kind]
+        boxed = () if work.layout.endswith(NOT_IN_BOXES) else WGMMA_CONFIGS.get(work.kind, ())
+        return (*boxed, *MMA_CONFIGS[work.kind])
     if work.layout.startswith(layout((TRIANGLE, ANY))):
         return TRIANGLES[work.kind]
     return (STRIDED if work.layout.startswith(layout((ANY, ANY))) else WIDE)[work.kind]
 
 
-def heuristic(work: Work, fitting: Sequence[SimtConfig | MmaConfig], multiprocessors: int) -> GemmConfig:
+def heuristic(work: Work, fitting: Sequence[Tiles], multiprocessors: int) -> GemmConfig:
     """The tiles, of those that fit the device, and the parts of k that should take the least time; the earlier ones of
     equals. k stays whole where cutting it gains little."""
     whole = min((GemmConfig(found, 1) for found in fitting), key=lambda found: cycles(work, found, multiprocessors))
@@ -133,7 +140,8 @@ def cycles(work: Work, config: GemmConfig, multiprocessors: int) -> float:
     rows, columns, depth = shape.block_rows, shape.block_columns, cut(work.k, parts, shape.block_depth)[1]
     turns = -(-tiles(shape, work.m, work.n) * work.products * parts // multiprocessors)
     waves = -(-turns // shape.min_blocks)
-    arithmetic = rows * columns * depth / kind.rate
+    rate = kind.rate / _MMA_SHARE if isinstance(shape, WgmmaConfig) else kind.rate
+    arithmetic = rows * columns * depth / rate
     traffic = ((rows + columns) * depth * kind.size + rows * columns * kind.sum_size) / _L2
     total = turns * (arithmetic + traffic) + waves * _START
     if parts > 1:

@@ -10,15 +10,24 @@ device = cuda.jit(device=True)
 BAND = 8  # rows of tiles that are gone through together
 
 
-@device
-def tile_at(tile, down, across):
-    """Row and column of tile number `tile` of down x across: bands of BAND rows, down and then across within each.
+def tile_finder(number):
+    """Device function (tile, down, across): row and column of tile number `tile` of down x across, in bands of BAND
+    rows, down and then across within each. number: the integer type to count in; 64-bit divisions are subroutines.
 
     Blocks that run at the same time then form a compact region, and share what they read of A and B in the L2 cache.
     """
-    band, place = tile // (BAND * across), tile % (BAND * across)
-    height = min(down - band * BAND, BAND)
-    return band * BAND + place % height, place // height
+    @device
+    def find(tile, down, across):
+        band = number(tile // number(BAND * across))
+        place = number(tile - number(band * number(BAND * across)))
+        height = number(min(number(down - band * BAND), number(BAND)))
+        column = number(place // height)
+        return number(band * BAND + place - column * height), column
+
+    return find
+
+
+tile_at = tile_finder(int64)
 
 
 def tile_placer(block_rows: int, block_columns: int):

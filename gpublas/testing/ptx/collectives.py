@@ -12,6 +12,7 @@ from . import layout
 from .lanes import elect, match, put, reduce, shuffle, vote
 from .matrices import load_matrix, matrix_fault, mma, move_matrix, store_matrix
 from .native import bytes_at, numba_cache
+from .tensors import tensor_copy
 from .traffic import trace_access, trace_matrix
 from .warpgroups import warpgroup_mma
 
@@ -104,6 +105,12 @@ def _warpgroup_mma(words, stride, active, arguments, block, counts):
     )
 
 
+def _tensor_copy(words, stride, active, arguments, block, counts):
+    """One entry of the block's pending copies: noticed (active 0), or done (1)."""
+    shared = carray(bytes_at(block[layout.SHARED]), block[layout.SHARED_SIZE])
+    return tensor_copy(carray(words, (1, stride)), shared, block, arguments[0], active, counts)
+
+
 def _access(words, stride, active, arguments, block, counts):
     trace_access(carray(words, (32, stride)), active, arguments[0], arguments[1], block, counts)
     return 0
@@ -113,7 +120,7 @@ _FUNCTIONS = {
     layout.SHUFFLE: _shuffle, layout.VOTE: _vote, layout.MATCH: _match, layout.REDUX: _redux, layout.ELECT: _elect,
     layout.ACTIVE_MASK: _active_mask, layout.WARP_SYNC: _warp_sync, layout.MMA: _mma, layout.MOVE_MATRIX: _move_matrix,
     layout.LOAD_MATRIX: _load_matrix, layout.STORE_MATRIX: _store_matrix, layout.ACCESS: _access,
-    layout.WGMMA: _warpgroup_mma,
+    layout.WGMMA: _warpgroup_mma, layout.TENSOR_COPY: _tensor_copy,
 }
 _compiled: dict[int, Any] = {}
 _lock = threading.Lock()

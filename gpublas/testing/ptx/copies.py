@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import layout
+from .flow import is_tensor_copy
 from .function import Operations
 from .parse import Addr, Instr, PTXError, Reg
 from .ptxtypes import TYPES, U32, U64
@@ -13,6 +14,8 @@ def _cp(fn: KernelLowering, instr: Instr) -> None:
     mods = instr.mods
     if mods[0] != "async":
         raise PTXError(f"line {instr.line}: {instr.opcode} is not supported")
+    if is_tensor_copy(instr):
+        return _tensor_copy(fn, instr)
     if "bulk" in mods:
         return _bulk_copy(fn, instr)
     if "commit_group" in mods:
@@ -78,7 +81,7 @@ def _check_source(fn: KernelLowering, address, valid, size):
 def _bulk_copy(fn: KernelLowering, instr: Instr):
     """Non-tensor bulk copies complete at once; their groups need no bookkeeping."""
     mods = instr.mods
-    if "tensor" in mods or "reduce" in mods or "prefetch" in mods:
+    if "reduce" in mods or "prefetch" in mods:
         raise PTXError(f"line {instr.line}: {instr.opcode} is not supported")
     if "commit_group" in mods or "wait_group" in mods:
         return
@@ -99,6 +102,21 @@ def _bulk_copy(fn: KernelLowering, instr: Instr):
     if any(mod.startswith("mbarrier") for mod in mods):
         barrier = fn.pointer(instr.operands[3], "shared", 8, traced=False)
         update_barrier(fn, barrier, transferred=fn.new(f"sub i64 0, {wide}"))
+
+
+def _tensor_copy(fn: KernelLowering, instr: Instr) -> None:
+    """A box of a tensor to shared memory: the scheduler does it, later than the instruction."""
+    mods, operands = instr.mods, instr.operands
+    rank = int(mods[3][0]) if mods[3][1:] == "d" else 0
+    if (mods[3:5] != [f"{rank}d", "shared::cluster"] and mods[3:5] != [f"{rank}d", "shared::cta"]) or (
+            mods[5] != "global" or "mbarrier::complete_tx::bytes" not in mods or len(operands) != 3
+            or any(mod.startswith(("im2col", "multicast", "cta_group")) for mod in mods)):
+        raise PTXError(f"line {instr.line}: {instr.opcode} is not supported")
+    target, source, barrier = operands
+    tensor_map, coordinates = source.items
+    exchange = [("i64", fn.address(operand)) for operand in (tensor_map, target, barrier)]
+    exchange += [("i32", fn.value(item, U32)) for item in coordinates.items]
+    fn.stop(layout.TENSOR_COPY, exchange, (rank,))
 
 
 def _check_bulk(fn: KernelLowering, space: str, address: str, size: str) -> None:

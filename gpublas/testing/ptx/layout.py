@@ -13,6 +13,9 @@ EXCHANGE = 16  # operands and results of synchronising instructions
 EXCHANGE_WORDS = 48
 WGMMA_EXCHANGE_WORDS = 160
 
+TENSOR_COPY_CAPACITY = 64  # pending tensor copies of a block; beyond it the first ones are done at once
+TENSOR_COPY_WORDS = 12  # exchange words of one
+TENSOR_COPY_RANK = 5
 COPY_CAPACITY = 512  # pending cp.async copies per thread
 COPY_BYTES = 24  # source address i64, shared offset i32, group i32, size i32, source size i32
 
@@ -48,9 +51,9 @@ SITE_COLUMNS = 10
 # Site kinds.
 (
     BARRIER_SYNC, BARRIER_ARRIVE, BARRIER_REDUCE, WARP_SYNC, SHUFFLE, VOTE, MATCH, REDUX, ELECT, ACTIVE_MASK, ACCESS,
-    YIELD, MMA, LOAD_MATRIX, STORE_MATRIX, MOVE_MATRIX, WGMMA,
-) = range(17)
-SITE_KINDS = 17
+    YIELD, MMA, LOAD_MATRIX, STORE_MATRIX, MOVE_MATRIX, WGMMA, TENSOR_COPY,
+) = range(18)
+SITE_KINDS = 18
 
 SHUFFLE_MODES = {"up": 0, "down": 1, "bfly": 2, "idx": 3}
 VOTE_MODES = {"all": 0, "any": 1, "uni": 2, "ballot": 3}
@@ -63,8 +66,9 @@ FAULTS = {
     1: "out-of-bounds global access", 2: "out-of-bounds shared access", 3: "misaligned access", 4: "trap",
     5: "deadlock", 6: "divergent barrier", 7: "too many pending cp.async copies", 8: "local stack overflow",
     9: "warp-wide instruction without all its lanes", 10: "executing lane is not in its own member mask",
+    11: "not a tensor map of the executor's, or one for another rank",
 }
 (
     OUT_OF_BOUNDS, SHARED_OUT_OF_BOUNDS, MISALIGNED, TRAP, DEADLOCK, DIVERGENT_BARRIER, COPY_OVERFLOW, STACK_OVERFLOW,
-    PARTIAL_WARP, NOT_IN_MASK,
+    PARTIAL_WARP, NOT_IN_MASK, NO_TENSOR_MAP,
 ) = FAULTS

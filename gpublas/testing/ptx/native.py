@@ -81,6 +81,16 @@ def bytes_at(typing_context, address):
 
 
 @intrinsic
+def words_at(typing_context, address):
+    """Pointer to the 64-bit words at an address."""
+
+    def generate(cgctx, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
+
+    return types.CPointer(types.int64)(types.int64), generate
+
+
+@intrinsic
 def fetch_add(typing_context, address, amount):
     """Atomically add to the int64 at an address; returns the old value."""
 

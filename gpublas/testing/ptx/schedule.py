@@ -38,6 +38,9 @@ from .layout import (
     PARTIAL_WARP,
     READY,
     RESUME,
+    TENSOR_COPY,
+    TENSOR_COPY_CAPACITY,
+    TENSOR_COPY_WORDS,
     TID,
     WGMMA,
     YIELD,
@@ -182,7 +185,66 @@ def resolve_warp(words, status, base, lanes, sites, collectives, block, counts, 
 
 
 @helper
-def run_warp(step, words, status, base, lanes, sequence, sites, collectives, block, counts, report):
+def queue_copy(pending, queue, words, thread, site, sites, collectives, block, counts, report):
+    """Notice a tensor copy that a thread issues; a full queue does its first one. Returns False on a fault.
+
+    pending: how many wait (in place 0), then each one's thread and site; queue: their exchange words.
+    """
+    if pending[0] == TENSOR_COPY_CAPACITY and not do_copy(pending, queue, 0, sites, collectives, block, counts, report):
+        return False
+    last = pending[0]
+    pending[0] += 1
+    pending[1 + 2 * last], pending[2 + 2 * last] = thread, site
+    queue[last, EXCHANGE : EXCHANGE + TENSOR_COPY_WORDS] = words[thread, EXCHANGE : EXCHANGE + TENSOR_COPY_WORDS]
+    return run_copy(pending, queue, last, False, sites, collectives, block, counts, report)
+
+
+@helper
+def run_copy(pending, queue, index, is_due, sites, collectives, block, counts, report):
+    """Let the collective notice or do a pending copy; returns False on a fault."""
+    thread, site = pending[1 + 2 * index], pending[2 + 2 * index]
+    code = call_collective(
+        collectives[TENSOR_COPY], queue.ctypes.data + index * queue.strides[0], queue.shape[1], np.int64(is_due),
+        sites.ctypes.data + site * sites.strides[0] + 8 * ARGS, block.ctypes.data,
+        counts.ctypes.data + site * counts.strides[0],
+    )
+    if code:
+        report_fault(report, code & 255, block, thread, sites[site, LINE], 0)
+    return code == 0
+
+
+@helper
+def do_copy(pending, queue, index, sites, collectives, block, counts, report):
+    """Do one pending copy, and close the gap that it leaves. Returns False on a fault."""
+    if not run_copy(pending, queue, index, True, sites, collectives, block, counts, report):
+        return False
+    pending[0] -= 1
+    for place in range(index, pending[0]):
+        pending[1 + 2 * place], pending[2 + 2 * place] = pending[3 + 2 * place], pending[4 + 2 * place]
+        queue[place] = queue[place + 1]
+    return True
+
+
+@helper
+def do_copies(pending, queue, is_stuck, order, random_state, sites, collectives, block, counts, report):
+    """Do pending copies: all of them, or in random order some, if anything else can go on. Returns as resolve_warp."""
+    done = 0
+    for index in range(pending[0] - 1, -1, -1):
+        place = index if order == REVERSE else 0
+        if order == RANDOM:
+            place = next_random(random_state) % pending[0]
+            if not is_stuck and next_random(random_state) & 64:
+                continue
+        if not do_copy(pending, queue, place, sites, collectives, block, counts, report):
+            return -1
+        done = 1
+    return done
+
+
+@helper
+def run_warp(
+    step, words, status, base, lanes, sequence, sites, collectives, block, counts, report, pending, queue
+):
     """Run a warp until all its lanes exited or wait for other warps. Returns progress as resolve_warp."""
     progress = 0
     while True:
@@ -200,6 +262,12 @@ def run_warp(step, words, status, base, lanes, sequence, sites, collectives, blo
                     address,
                 )
                 return -1
+            if code >= 0 and sites[code, KIND] == TENSOR_COPY:
+                if not queue_copy(
+                    pending, queue, words, thread, code, sites, collectives, block, counts, report
+                ):
+                    return -1
+                status[thread] = READY
             if code >= 0 and sites[code, KIND] == YIELD:
                 status[thread] = YIELDED
             else:
@@ -327,6 +395,8 @@ def run_block(step, words, status, block, sites, collectives, state, order, rand
     warp_sequence = np.empty(warps, np.int64)
     lane_sequence = np.empty(32, np.int64)
     arrivals = np.zeros(16, np.int64)
+    pending = np.zeros(1 + 2 * TENSOR_COPY_CAPACITY, np.int64)
+    queue = np.empty((TENSOR_COPY_CAPACITY, EXCHANGE + TENSOR_COPY_WORDS), np.uint32)
     status[:] = READY
     for thread in range(threads):
         words[thread, RESUME] = 0
@@ -341,7 +411,7 @@ def run_block(step, words, status, block, sites, collectives, state, order, rand
             arrange(lane_sequence, order, random_state)
             moved = run_warp(
                 step, words, status, base, min(np.int64(32), threads - base), lane_sequence, sites, collectives, block,
-                counts, report,
+                counts, report, pending, queue,
             )
             if moved < 0:
                 return False
@@ -363,7 +433,13 @@ def run_block(step, words, status, block, sites, collectives, state, order, rand
         multiplied = release_warpgroups(words, status, sites, collectives, block, counts, report)
         if multiplied < 0:
             return False
-        if progress or opened or multiplied:
+        copied = do_copies(
+            pending, queue, not (progress or opened or multiplied), order, random_state, sites, collectives, block,
+            counts, report,
+        )
+        if copied < 0:
+            return False
+        if progress or opened or multiplied or copied:
             if spins:
                 fetch_add(state.ctypes.data + 8 * BUSY, 1)
             spins = 0
