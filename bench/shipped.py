@@ -6,10 +6,22 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from gpublas.cuda.gemm.config import ACROSS, ALONG_K, ANY, MMA_CONFIGS, STRIDED, TRIANGLE, TRIANGLES, WIDE, SimtConfig
+from gpublas.cuda.gemm.config import (
+    ACROSS,
+    ALONG_K,
+    ANY,
+    MMA_CONFIGS,
+    STRIDED,
+    TRIANGLE,
+    TRIANGLES,
+    WGMMA_CONFIGS,
+    WIDE,
+    SimtConfig,
+)
 from gpublas.cuda.gemm.epilogue import Epilogue
 from gpublas.cuda.gemm.mma import mma_kernel
 from gpublas.cuda.gemm.simt import gemm_kernel
+from gpublas.cuda.gemm.wgmma import wgmma_kernel
 
 CAPABILITIES = ((8, 0), (9, 0), (10, 0))
 _WAYS = ((ALONG_K, ACROSS), (ALONG_K, ALONG_K), (ACROSS, ACROSS))  # in which operands may lie
@@ -17,17 +29,18 @@ _OUT = {"f16": "f16", "bf16": "bf16", "s8": "s32", "tf32": "f32", "tf32x3": "f32
 
 
 class Shipped(NamedTuple):
-    """One kernel: family, a name that a reader knows, and what `build` takes."""
+    """One kernel: family, a name that a reader knows, what `build` takes, and the compute capabilities it is for."""
 
     family: str
     name: str
     factory: Callable[..., Any]
     parameters: tuple
+    targets: tuple[tuple, ...] = CAPABILITIES
 
 
 def kernels() -> Iterator[Shipped]:
     """Ordinary arithmetic units: the kernels that read whole vectors, and those for any strides; then tensor cores, in
-    every way that operands may lie."""
+    every way that operands may lie, of single warps and of Hopper's warpgroups."""
     for prefix, configs in WIDE.items():
         for config in configs:
             for way in _WAYS if config is configs[0] else _WAYS[:1]:
@@ -43,6 +56,12 @@ def kernels() -> Iterator[Shipped]:
                               (*way, dataclasses.astuple(Epilogue(_OUT[kind])), *dataclasses.astuple(config)))
         yield Shipped("mma", f"{kind} {_tiles(configs[-1])} any", mma_kernel,
                       (ANY, ANY, dataclasses.astuple(Epilogue(_OUT[kind])), *dataclasses.astuple(configs[-1])))
+    for kind, wgmma_configs in WGMMA_CONFIGS.items():
+        for tiles in wgmma_configs:
+            for way in _WAYS if tiles is wgmma_configs[0] else _WAYS[:1]:
+                yield Shipped("wgmma", f"{kind} {_tiles(tiles)} {way[0]},{way[1]} wgmma", wgmma_kernel,
+                              (*way, dataclasses.astuple(Epilogue(_OUT[kind])), *dataclasses.astuple(tiles)),
+                              ((9, 0, "a"),))
 
 
 def _simt(routine: str, config: SimtConfig, lies: tuple[str, str]) -> Shipped:

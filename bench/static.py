@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from gpublas.cuda.compile import Kernel, architecture, build
 
 from . import machine, sass, toolchain
-from .shipped import CAPABILITIES, Shipped, kernels
+from .shipped import Shipped, kernels
 
 
 class Multiprocessor(NamedTuple):
@@ -61,10 +61,10 @@ def examine(shipped: Shipped, capability: tuple) -> dict[str, Any]:
 
 def report(rows: list[dict[str, Any]]) -> None:
     """The figures as a table."""
-    print(f"{'kernel':<26}{'target':>8}{'regs':>6}{'stack':>7}{'spills':>8}{'shared':>8}{'occup.':>8}{'loop':>6}"
+    print(f"{'kernel':<30}{'target':>8}{'regs':>6}{'stack':>7}{'spills':>8}{'shared':>8}{'occup.':>8}{'loop':>6}"
           f"{'of it':>13}{'share':>8}  accesses in the loop")
     for row in rows:
-        print(f"{row['kernel']:<26}{row['target']:>8}{row['registers']:>6}{row['stack']:>7}{row['spills']:>8}"
+        print(f"{row['kernel']:<30}{row['target']:>8}{row['registers']:>6}{row['stack']:>7}{row['spills']:>8}"
               f"{row['dynamic_shared'] + row['shared']:>8}{row['occupancy']:>8.0%}{row['loop']:>6}"
               f"{row['count']:>7} {row['operation']:<5}{row['share']:>8.1%}  "
               + " ".join(f"{name}:{number}" for name, number in row["memory"].items()))
@@ -82,8 +82,8 @@ def plot(rows: list[dict[str, Any]], path: Any) -> None:
     figure, axes = pyplot.subplots(figsize=(9, 0.32 * len(names) + 1.2))
     for number, target in enumerate(targets):
         found = {row["kernel"]: row["share"] for row in rows if row["target"] == target}
-        axes.barh([place + 0.27 * number for place in range(len(names))], [100 * found[name] for name in names], 0.25,
-                  label=target)
+        places, shares = [place + 0.27 * number for place in range(len(names))], [found.get(name, 0) for name in names]
+        axes.barh(places, [100 * share for share in shares], 0.25, label=target)
     axes.set_yticks([place + 0.27 for place in range(len(names))], names, fontsize=7)
     axes.invert_yaxis()
     axes.set_xlabel("instructions of the main loop that do the arithmetic, %")
@@ -98,7 +98,7 @@ def run(keep: bool) -> int:
     if reason:
         print(reason)
         return 1
-    rows = [examine(shipped, capability) for capability in CAPABILITIES for shipped in kernels()]
+    rows = [examine(shipped, target) for shipped in kernels() for target in shipped.targets]
     report(rows)
     if keep:
         path = machine.save("static", rows)

@@ -162,6 +162,31 @@ def test_what_the_choice_of_tiles_asks(core):
     assert core.device.name == "cuda:0 (Stand-in)"
 
 
+def test_tensor_maps_are_made_by_the_driver(core, monkeypatch):
+    """What the driver is asked, and that what it gives is on the device, once."""
+    from cuda.bindings import driver as bindings
+
+    from gpublas.cuda.tensormaps import Boxes
+
+    asked, made = [], bindings.CUtensorMap()
+    ctypes.memset(int(made.getPtr()), 0x5A, 128)
+
+    def encode(*arguments):
+        asked.append(arguments)
+        return 0, made
+
+    monkeypatch.setattr(bindings, "cuTensorMapEncodeTiled", encode)
+    form = Boxes(2, (72, 40, 3), (144, 5760), (64, 128, 1))
+    place = core.device.maps.place(4096, form, core.device.stream(None))
+    assert core.device.maps.place(4096, form, core.device.stream(None)) == place
+    assert ctypes.string_at(place, 128) == b"\x5A" * 128 and place % 64 == 0
+    ((kind, axes, address, extents, strides, box, steps, interleave, swizzle, _, fill),) = asked
+    assert (kind.name, axes, address) == ("CU_TENSOR_MAP_DATA_TYPE_UINT16", 3, 4096)
+    assert [[int(number) for number in numbers] for numbers in (extents, strides, box, steps)] == [
+        [72, 40, 3], [144, 5760], [64, 128, 1], [1, 1, 1]]
+    assert [value.name.rpartition("_")[2] for value in (interleave, swizzle, fill)] == ["NONE", "128B", "NONE"]
+
+
 def test_work_is_timed_between_two_events(core, monkeypatch):
     from cuda.bindings import driver as bindings
 

@@ -52,6 +52,13 @@ def test_the_main_loop_is_one_that_is_fed():
     assert sass.main_loop([tail, fed]) is fed and sass.main_loop([tail]) is tail
 
 
+def test_the_main_loop_of_warpgroups_is_the_innermost():
+    """Whatever else the loop over tiles around it does."""
+    inner = sass.Loop(Counter({"HGMMA.64x256x16.F32": 4, "IADD3": 3}))
+    outer = sass.Loop(inner.opcodes + Counter({"FFMA": 64, "LDG.E": 2}))
+    assert sass.main_loop([outer, inner]) is inner and inner.arithmetic == ("HGMMA", 4) == outer.arithmetic
+
+
 def test_occupancy_by_hand():
     """128 registers and 256 threads: two blocks by registers on sm_80; one by 100 KB of shared memory."""
     from types import SimpleNamespace
@@ -75,6 +82,19 @@ def test_machine_code(name, capability):
     shipped = next(found for found in kernels() if found.name == name)
     figures = static.examine(shipped, capability)
     assert figures["share"] >= SHARES[name]
+    assert figures["spills"] == figures["stack"] == 0
+
+
+@pytest.mark.skipif(bool(toolchain.missing()), reason=str(toolchain.missing()))
+@pytest.mark.parametrize("ways", ["k,k", "k,mn", "mn,mn"])
+def test_machine_code_of_warpgroups(ways):
+    """A slab is four wgmma of 64 x 256 x 16 that nothing makes wait for each other: one arrival, one wait."""
+    shipped = next(found for found in kernels() if found.name == f"f16 128x256x64 {ways} wgmma")
+    (target,) = shipped.targets
+    figures = static.examine(shipped, target)
+    loop = figures["main_loop"]
+    assert loop["HGMMA.64x256x16.F32"] == 4 and figures["loop"] <= 60
+    assert loop["WARPGROUP.ARRIVE"] == loop["WARPGROUP.DEPBAR.LE"] == 1
     assert figures["spills"] == figures["stack"] == 0
 
 

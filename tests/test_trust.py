@@ -98,5 +98,5 @@ def test_what_is_kept(tmp_path, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("GPUBLAS_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(trust, "_known", {})
-    monkeypatch.setattr(trust, "examine", lambda device, kind: "because")
+    monkeypatch.setattr(trust, "examine", lambda device, kind, family: "because")
     assert trust.verdict(Gpu("kept"), "f16") == "because" and trust.kept() == [("kept", "f16", "because")]

@@ -13,11 +13,24 @@ from ..mixed import MixedProblem, Operands
 from ..operands import ALONE, GemmProblem
 from ..precision import D, S
 from .compile import build
-from .gemm.config import ACROSS, ALONG_K, ANY, ELEMENT_BYTES, MMA_CONFIGS, WGMMA_CONFIGS, GemmConfig, WgmmaConfig
+from .gemm.config import (
+    ACROSS,
+    ALONG_K,
+    ANY,
+    CHUNK,
+    ELEMENT_BYTES,
+    MMA_CONFIGS,
+    PANEL,
+    ROW_BYTES,
+    WGMMA_CONFIGS,
+    GemmConfig,
+    WgmmaConfig,
+)
 from .gemm.select import NOT_IN_BOXES, Work, cut, heuristic, layout, tiles
 from .level3 import build_gemm, fold_launch, split_problem
 from .level3 import choose as choose_simt
 from .plan import At, Launch, MapAt, Plan
+from .tensormaps import Boxes
 from .trust import verdict
 
 _PLANS = 4096
@@ -42,17 +55,27 @@ def _trusted(device, problem: MixedProblem) -> MixedProblem:
     float32 and float64, and UnsupportedError for other types."""
     reason = verdict(device, problem.kind)
     if not reason:
+        if problem.boxes and problem.kind in WGMMA_CONFIGS and device.capability == (9, 0):
+            reason = verdict(device, problem.kind, "wgmma")
+            if reason:
+                _warn(device, f"{problem.kind} on warpgroups", reason)
+                return problem._replace(boxes=False)
         return problem
-    if (device.name, problem.kind) not in _warned:
-        _warned.add((device.name, problem.kind))
-        warnings.warn(f"gpublas: {device.name} failed the check of {problem.kind} on tensor cores, which are not used "
-                      f"for it: {reason}", RuntimeWarning, stacklevel=2)
+    _warn(device, f"{problem.kind} on tensor cores", reason)
     if problem.kind in _ORDINARY:
         return problem._replace(kind=_ORDINARY[problem.kind])
     raise UnsupportedError(f"gemm of {problem.kind}: {device.name} failed the check of its tensor cores: {reason}")
 
 
-_warned: set[tuple[str, str]] = set()  # (device, kind of arithmetic)
+def _warn(device, what, reason):
+    """Once for each device."""
+    if (device.name, what) not in _warned:
+        _warned.add((device.name, what))
+        warnings.warn(f"gpublas: {device.name} failed the check of {what}, which are not used for it: {reason}",
+                      RuntimeWarning, stacklevel=5)
+
+
+_warned: set[tuple[str, str]] = set()  # (device, what failed)
 
 
 @functools.lru_cache(_PLANS)
@@ -100,7 +123,7 @@ def _mma_launch(target, problem, config, a, b, c, alpha, beta):
 def _wgmma_launch(target, problem, config, a, b, c, alpha, beta):
     """As many blocks as multiprocessors, unless there are fewer tiles."""
     from .gemm.epilogue import Epilogue
-    from .gemm.wgmma import boxes, wgmma_kernel
+    from .gemm.wgmma import wgmma_kernel
 
     epilogue = Epilogue(problem.out, problem.activation, problem.bias, problem.aux)
     a_lies, b_lies = _both_lie(problem)
@@ -115,8 +138,25 @@ def _wgmma_launch(target, problem, config, a, b, c, alpha, beta):
                     config.block_columns)
     return Launch.of(
         kernel, min(_blocks(problem, config), target.multiprocessors), MapAt(a, a_boxes), MapAt(b, b_boxes), c,
-        problem.m, problem.n, problem.k, batch.products, a_moves, b_moves, c_row, c_column, batch.c, "bias", problem.bias_step,
-        "aux", *problem.aux_steps, alpha, beta)
+        problem.m, problem.n, problem.k, batch.products, a_moves, b_moves, c_row, c_column, batch.c, "bias",
+        problem.bias_step, "aux", *problem.aux_steps, alpha, beta)
+
+
+def boxes(lies: str, places: int, depth: int, products: int, place_stride: int, depth_stride: int, step: int,
+          size: int, tile: int) -> Boxes:
+    """What an operand's tensor map says.
+
+    places: rows of A or columns of B, depth: k; strides and step (from product to product) in elements of `size` bytes;
+    tile: rows or columns of a block's tile. The axes: along memory, the other one, products.
+    """
+    if lies == ALONG_K:
+        extents, rows, box = (depth, places, products), place_stride, (ROW_BYTES // size, tile, 1)
+    else:
+        extents, rows, box = (places, depth, products), depth_stride, (PANEL, ROW_BYTES // size, 1)
+    # Nothing lies beyond a single row or matrix, but its map wants a stride.
+    strides = tuple(stride * size if extent > 1 else CHUNK
+                    for stride, extent in zip((rows, step), extents[1:], strict=True))
+    return Boxes(size, extents, strides, box)
 
 
 def _simt_launch(target, problem):

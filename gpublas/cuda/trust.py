@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from .. import arrays, diskcache
+from .. import arrays, diskcache, tuning
 from ..arrays import Array
 from ..mixed import MixedProblem, Operands
 from ..version import __version__
@@ -27,32 +28,35 @@ _CASES = ((1, 9, 8, "C", "F"), (65, 33, 72, "F", "C"), (130, 72, 200, "C", "C"),
 _TYPES = {"f16": "float16", "bf16": "bfloat16", "s8": "int8", "tf32": "float32", "tf32x3": "float32",
           "dmma": "float64", "f64": "float64"}
 _lock = threading.Lock()
-_known: dict[tuple[Any, str], str] = {}  # by device and kind; "" where the device is to be trusted
+_known: dict[tuple[Any, str, str], str] = {}  # by device, kind and family; "" where the device is to be trusted
 
 
-def verdict(device: Any, kind: str) -> str:
-    """Why a kind of arithmetic must not be used on a device; "" if it may. Runs the check the first time."""
-    found = _known.get((device, kind))
+def verdict(device: Any, kind: str, family: str = "mma") -> str:
+    """Why a family's kernels of a kind of arithmetic must not be used on a device; "" if they may. Runs the check the
+    first time. family: "mma" (warps multiply) or "wgmma" (warpgroups do)."""
+    found = _known.get((device, kind, family))
     if found is not None:  # on the way of every call
         return found
     with _lock:
-        if (device, kind) not in _known:
-            name = _key(device, kind)
+        if (device, kind, family) not in _known:
+            name = _key(device, kind, family)
             stored = diskcache.read(_FOLDER, name)
             if stored is None:
                 stored = json.dumps(
-                    {"device": device.name, "kind": kind, "version": __version__, "driver": device.driver_version,
-                     "verdict": examine(device, kind)}).encode()
+                    {"device": device.name, "kind": kind if family == "mma" else f"{kind} {family}",
+                     "version": __version__, "driver": device.driver_version,
+                     "verdict": examine(device, kind, family)}).encode()
                 diskcache.write(_FOLDER, name, stored)
-            _known[device, kind] = json.loads(stored)["verdict"]
-        return _known[device, kind]
+            _known[device, kind, family] = json.loads(stored)["verdict"]
+        return _known[device, kind, family]
 
 
-def _key(device, kind):
+def _key(device, kind, family):
     from .compile import source_digest
-    from .gemm import mma
+    from .gemm import mma, wgmma
 
-    return diskcache.key(kind, device.name, device.capability, device.driver_version, __version__, source_digest(mma))
+    return diskcache.key(kind, device.name, device.capability, device.driver_version, __version__,
+                         source_digest(wgmma if family == "wgmma" else mma))
 
 
 def kept() -> list[tuple[str, str, str]]:
@@ -67,14 +71,15 @@ def kept() -> list[tuple[str, str, str]]:
     return found
 
 
-def examine(device: Any, kind: str) -> str:
+def examine(device: Any, kind: str, family: str = "mma") -> str:
     """Run the check: what went wrong, or ""."""
     rng = np.random.default_rng(20261201)
     for m, n, k, order_a, order_b in _CASES:
         A, B = (np.asarray(rng.integers(-4, 5, extents), order=order)  # type: ignore[call-overload]
                 for extents, order in (((m, k), order_a), ((k, n), order_b)))
         try:
-            found, expected = (_product(device, name, A, B) for name in (kind, "f64" if kind == "dmma" else "f32"))
+            found = _product(device, kind, family, A, B)
+            expected = _product(device, "f64" if kind == "dmma" else "f32", "simt", A, B)
         except Exception as error:  # whatever the device reports is the verdict
             return f"{m} x {n} x {k}: {type(error).__name__}: {error}"
         wrong = int(np.count_nonzero(found != expected))
@@ -83,8 +88,9 @@ def examine(device: Any, kind: str) -> str:
     return ""
 
 
-def _product(device, kind, A, B):
+def _product(device, kind, family, A, B):
     """A B on the device by one kind of arithmetic, as float64 for float64 operands, else as float32."""
+    from .gemm.config import MMA_CONFIGS, WGMMA_CONFIGS, GemmConfig, Tiles
     from .mixed import plan_mixed
 
     name = _TYPES.get(kind, "float32")
@@ -103,7 +109,11 @@ def _product(device, kind, A, B):
     out_name = "f64" if name == "float64" else "f32"
     problem = MixedProblem.of(kind, out_name, Operands(a, b, c, None, None), True, "", "", "")
     pointers = dict(zip("ABC", (array.pointer for array in operands), strict=True))
-    plan_mixed(device.capability, problem, True).run(run, {**pointers, "bias": 0, "aux": 0, "alpha": 1.0, "beta": 0.0})
+    families: dict[str, Mapping[str, Sequence[Tiles]]] = {"mma": MMA_CONFIGS, "wgmma": WGMMA_CONFIGS, "simt": {}}
+    explicit = tuple(GemmConfig(tiles, 1) for tiles in families[family].get(kind, ())[-1:])
+    target = tuning.Target(device.capability, device.multiprocessors, explicit)
+    plan_mixed(device.capability, problem, True, target).run(
+        run, {**pointers, "bias": 0, "aux": 0, "alpha": 1.0, "beta": 0.0})
     result = np.empty((len(A), B.shape[1]), out)
     device.download(operands[2].pointer, result, stream)
     return result

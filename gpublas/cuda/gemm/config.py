@@ -96,6 +96,8 @@ class SimtConfig:
         return None
 
 
+CHUNK = 16  # bytes of an asynchronous copy, and of a row of an 8x8 matrix of 16 bits
+PANEL = 64  # elements of 16 bits in a row of a slab across k
 ROW_BYTES = 128  # of a slab in shared memory along k: eight chunks of 16, which XOR with the row permutes
 _DYNAMIC_SHARED_LIMIT = 227 * 1024  # sm_90; sm_80 has 163 KiB, see fits()
 _SHARED_LIMITS = {8: 163 * 1024}  # by major capability, where it is less
@@ -234,10 +236,10 @@ class WgmmaConfig:
             return wrong
         if tuple(capability[:2]) != (9, 0):
             return "warpgroups multiply on compute capability 9.0"
-        if self.shared_bytes > _DYNAMIC_SHARED_LIMIT:
-            return f"{self.shared_bytes} bytes of shared memory, of {_DYNAMIC_SHARED_LIMIT}"
         if self.block_rows not in (64, 128) or self.block_columns % 64 or self.block_columns > 256:
             return "block tiles must have 64 or 128 rows, and a multiple of 64 columns up to 256"
+        if self.shared_bytes > _DYNAMIC_SHARED_LIMIT:
+            return f"{self.shared_bytes} bytes of shared memory, of {_DYNAMIC_SHARED_LIMIT}"
         return None if self.stages > 1 else "at least two stages"
 
 

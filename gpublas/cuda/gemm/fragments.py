@@ -20,12 +20,11 @@ from ..ptx import (
     store_fragments,
     zeros,
 )
-from .config import ACROSS, ROW_BYTES, MmaConfig
+from .config import ACROSS, CHUNK, ROW_BYTES, MmaConfig
 from .tuples import tuple_of
 
 device = cuda.jit(device=True)
 
-CHUNK = 16  # bytes of an asynchronous copy, and of a row of an 8x8 matrix of 16 bits
 _SHAPES = {"f16": "m16n8k16.row.col.f32.f16.f16.f32", "bf16": "m16n8k16.row.col.f32.bf16.bf16.f32",
            "s8": "m16n8k32.row.col.s32.s8.s8.s32", "tf32": "m16n8k8.row.col.f32.tf32.tf32.f32"}
 

@@ -13,9 +13,9 @@ from numba import cuda, int32, int64, uint8, uint16, uint32, uint64
 
 from ..compile import KernelSource
 from ..ptx import commit_copies, copy_async, matrix_at, pointer_to, shared_address, shared_pointer, wait_copies
-from .config import ALONG_K, ANY, ROW_BYTES, MmaConfig
+from .config import ALONG_K, ANY, CHUNK, ROW_BYTES, MmaConfig
 from .epilogue import OUT_BYTES, finisher
-from .fragments import CHUNK, swizzle, warp_tile
+from .fragments import swizzle, warp_tile
 from .tiles import tile_placer
 from .tuples import tuple_of
 

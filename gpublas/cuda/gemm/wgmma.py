@@ -32,10 +32,8 @@ from ..ptx import (
     warpgroup_wait,
     zeros,
 )
-from ..tensormaps import Boxes
-from .config import ALONG_K, ROW_BYTES, WgmmaConfig
+from .config import ALONG_K, PANEL, ROW_BYTES, WgmmaConfig
 from .epilogue import OUT_BYTES, finisher
-from .fragments import CHUNK
 from .tiles import tile_finder
 from .tuples import for_each, in_order
 
@@ -46,7 +44,6 @@ device = cuda.jit(device=True)
 PARAMETERS = "lll" + "lll" + "lll" + "lll" + "ll" + "lll" + "ff"
 _GROUP = 128  # threads of a warpgroup
 _PRODUCER_REGISTERS, _CONSUMER_REGISTERS = 40, 232  # of each thread; 65536 are shared by three warpgroups
-_PANEL = 64  # elements across k in a row of 128 bytes
 _PART = 32  # columns of results that go through shared memory at once
 
 
@@ -54,7 +51,7 @@ def wgmma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSou
     """The kernel for the fields of a WgmmaConfig, operands that lie along or across k, and the fields of an Epilogue.
 
     Kernel arguments:
-    a_map, b_map: addresses of the operands' tensor maps, see `boxes`. C: address. m, n, k. products: of a batch.
+    a_map, b_map: addresses of the operands' tensor maps, see mixed.boxes. C: address. m, n, k. products: of a batch.
     a_moves, b_moves: 1 where an operand has a matrix for each product, 0 where one serves all. c_row, c_column,
     c_batch: strides in elements. bias, bias_step, aux, aux_row, aux_column: see epilogue.py. alpha, beta.
     """
@@ -167,21 +164,6 @@ def wgmma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSou
     return KernelSource(kernel, PARAMETERS, (), config.threads, 1, config.shared_bytes)
 
 
-def boxes(lies: str, places: int, depth: int, products: int, place_stride: int, depth_stride: int, step: int,
-          size: int, tile: int) -> Boxes:
-    """What an operand's tensor map says.
-
-    places: rows of A or columns of B, depth: k; strides and step (from product to product) in elements of `size` bytes;
-    tile: rows or columns of a block's tile. The axes: along memory, the other one, products.
-    """
-    whole = max(step * size, CHUNK)  # of a single matrix nothing is read there, but a stride must be one
-    if lies == ALONG_K:
-        return Boxes(size, (depth, places, products), (max(place_stride * size, CHUNK), whole),
-                     (ROW_BYTES // size, tile, 1))
-    return Boxes(size, (places, depth, products), (max(depth_stride * size, CHUNK), whole),
-                 (_PANEL, ROW_BYTES // size, 1))
-
-
 def _sender(lies, extent, BK):
     """Device function: send for an operand's tile of a slab: (destination, map, barrier, depth, place, product).
 
@@ -197,9 +179,9 @@ def _sender(lies, extent, BK):
     @device
     def send_panel(given, number):
         target, source, barrier, depth, place, product = given
-        copy_box(int32(target + number * BK * ROW_BYTES), source, barrier, int32(place + number * _PANEL), depth,
+        copy_box(int32(target + number * BK * ROW_BYTES), source, barrier, int32(place + number * PANEL), depth,
                  product)
-    return for_each(extent // _PANEL, send_panel)
+    return for_each(extent // PANEL, send_panel)
 
 
 def _descriptors(lies):
@@ -209,8 +191,8 @@ def _descriptors(lies):
     places is 64 rows. PTX ISA, "Matrix descriptor format".
     """
     SWIZZLE_128, ROWS = 1 << 62, (8 * ROW_BYTES >> 4) << 32
-    PANEL = (_PANEL * ROW_BYTES >> 4) << 16
-    fixed = SWIZZLE_128 | ROWS | (1 << 16 if lies == ALONG_K else PANEL)
+    PANELS = (PANEL * ROW_BYTES >> 4) << 16
+    fixed = SWIZZLE_128 | ROWS | (1 << 16 if lies == ALONG_K else PANELS)
     step = 32 >> 4 if lies == ALONG_K else 16 * ROW_BYTES >> 4
 
     @device

@@ -51,10 +51,11 @@ Counters
 compile_ptx(function, signature, cc, **options)
     PTX without a driver.
 
-Uninitialised shared and local memory and pending cp.async destinations hold NaN patterns. Not modelled: tensor copies
-(TMA), sparse mma, clusters; wgmma and bulk copies complete at once, so that a missing wait or proxy fence goes
-unnoticed; loops that wait on plain loads never end; accesses to local and constant memory are not checked against
-bounds; accesses inside functions that were not inlined are not counted.
+Uninitialised shared and local memory, and destinations of pending cp.async and tensor copies (TMA) hold NaN patterns.
+Maps of tensor copies are those of gpublas.testing.ptx.tensormap. Not modelled: tensor copies to global memory, im2col,
+multicast, sparse mma, clusters; wgmma and other bulk copies complete at once, so that a missing wait for them or a
+missing proxy fence goes unnoticed; loops that wait on plain loads never end; accesses to local and constant memory are
+not checked against bounds; accesses inside functions that were not inlined are not counted.
 '''
 
 from ...cuda.frontend import compile_ptx, imaginary_device

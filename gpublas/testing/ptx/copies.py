@@ -116,7 +116,7 @@ def _tensor_copy(fn: KernelLowering, instr: Instr) -> None:
     tensor_map, coordinates = source.items
     exchange = [("i64", fn.address(operand)) for operand in (tensor_map, target, barrier)]
     exchange += [("i32", fn.value(item, U32)) for item in coordinates.items]
-    fn.stop(layout.TENSOR_COPY, exchange, (rank,))
+    fn.accesses[fn.stop(layout.TENSOR_COPY, exchange, (rank,))] = instr
 
 
 def _check_bulk(fn: KernelLowering, space: str, address: str, size: str) -> None:
