@@ -34,7 +34,8 @@ def conv2d(x: Any, w: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 
     groups: channels and filters are split into so many independent convolutions; depthwise with groups=C.
     layout: how x, w and the result are indexed. It is never guessed from strides.
     mode: "cross_correlation" as in all frameworks, or "convolution", which flips the kernel.
-    algo: "auto" (see `explain`), "im2col" or "direct". A named one is taken or refused.
+    algo: "auto" (see `explain`), "benchmark" (measure all that can do it, the first time, and remember), "im2col" or
+        "direct". A named one is taken or refused. `gpudnn.flags` sets more, for a block of code.
     alpha, beta: numbers. beta == 0 does not read `out`; alpha == 0 reads neither x nor w.
     out: array for the result, of x's type, that overlaps no input; None (with beta == 0): a new C-order array of x's
         library.

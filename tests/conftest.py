@@ -2,6 +2,7 @@
 
 import faulthandler
 import os
+import sys
 
 # One thread for each test process: with more, on busy cores, BLAS's threads mostly wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -44,6 +45,13 @@ def executor():
 def poisoned_workspace(monkeypatch):
     """Workspace of the CPU device holds NaN before each use."""
     monkeypatch.setattr("gpublas.context.CpuDevice.poison", True)
+
+
+@pytest.fixture(autouse=True)
+def nothing_failed():
+    """What ran out of memory in one test is tried again in the next."""
+    if "gpudnn" in sys.modules:
+        sys.modules["gpudnn"].fallback_log(clear=True)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from ..problem import ConvProblem
 from ..views import View
 
 NAME = "direct"
+TRAITS: frozenset[str] = frozenset()
 NOTES = "every problem, no workspace; deterministic: one result is summed in one place, in a fixed order"
 
 

@@ -30,6 +30,7 @@ from ..problem import ConvProblem
 from ..views import View, compact, spatial, vector
 
 NAME = "im2col"
+TRAITS: frozenset[str] = frozenset({"nan_spreads"})
 NOTES = "a matrix product on columns; any workspace from the columns of one output row on; deterministic"
 
 PREFERRED_BYTES = 16 << 20  # larger slices gain nothing: the product has enough columns, and caches are left
