@@ -81,4 +81,6 @@ def _per_loop(figures, tile):
     each = {"FFMA": 32, "DFMA": 32, "HMMA": 16 * 8 * 16, "IMMA": 16 * 8 * 32, "DMMA": 8 * 8 * 4}[figures["operation"]]
     if figures["operation"] == "HMMA" and "tf32" in figures["kernel"]:
         each //= 2
+    if "bf16x9" in figures["kernel"]:  # four instructions of 16 steps and one of 8 for 8 steps
+        each = 16 * 8 * 8 / 5
     return rows * columns * depth / (figures["count"] * each * figures["threads"] / 32)

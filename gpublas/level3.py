@@ -27,8 +27,10 @@ def _gemm(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: A
     C: (m, n) array of {dtype}, written in place and returned. Not read when beta == 0, in which case it may be
         omitted: a new column-major array of A's library is returned. With k == 0 the result is beta C.
     compute: None or "ieee"; or for float32 matrices "tf32" (operands rounded to 11 bits, on tensor cores: relative
-        error 2**-11) or "tf32x3" (three such products, near float32's error; Inf gives NaN); for float64 "dmma" (IEEE
-        arithmetic on tensor cores, sums in another order). The CPU takes none of these liberties.
+        error 2**-11), "tf32x3" (three such products, near float32's error; Inf gives NaN) or "bf16x9" (nine products
+        of three bfloat16 parts each, within float32's error bound; every float32 number is the sum of its parts, the
+        largest too, but for what lies below 2**-133; Inf gives NaN); for float64 "dmma" (IEEE arithmetic on tensor
+        cores, sums in another order). The CPU takes none of these liberties.
     epilogue: "relu", "gelu", "gelu_tanh" or "silu": C = activation(alpha op(A) op(B) + beta C + bias), in the same
         kernel; or with a "d" before it the gradient: C = (alpha op(A) op(B) + beta C + bias) * activation'(aux).
     bias: array of C's type that is added by the rules of broadcasting: (n,), (1, n) or (m, 1). aux: (m, n) array of

@@ -37,7 +37,8 @@ _BY_OPERAND: dict[str, dict[str | None, Arithmetic]] = {
     "int8": {None: Arithmetic("s8", "int8", ("int32", "float32"))},
     "float32": {None: Arithmetic("f32", "float32", ("float32",)),
                 "tf32": Arithmetic("tf32", "float32", ("float32",)),
-                "tf32x3": Arithmetic("tf32x3", "float32", ("float32",))},
+                "tf32x3": Arithmetic("tf32x3", "float32", ("float32",)),
+                "bf16x9": Arithmetic("bf16x9", "float32", ("float32",))},
     "float64": {None: Arithmetic("f64", "float64", ("float64",)),
                 "dmma": Arithmetic("dmma", "float64", ("float64",))},
 }

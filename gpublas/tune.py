@@ -30,7 +30,8 @@ from .shapes import Shape, parse, shapes
 from .tuning import Entry, Target
 
 KINDS = {"s": "float32", "d": "float64", "c": "complex64", "z": "complex128", "f16": "float16", "bf16": "bfloat16",
-         "s8": "int8", "tf32": "float32", "tf32x3": "float32", "dmma": "float64"}  # element types of A and B
+         "s8": "int8", "tf32": "float32", "tf32x3": "float32", "bf16x9": "float32",
+         "dmma": "float64"}  # element types of A and B
 DEFAULT_KINDS, QUICK_KINDS = ("s", "d", "f16", "bf16"), ("s", "d", "f16")
 _ROUNDS, _QUICK_ROUNDS = 9, 3
 _QUICK = 2.0 * 2048**3  # floating-point operations of the largest problem of a quick run, which takes squares only

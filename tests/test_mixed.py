@@ -116,6 +116,34 @@ def test_float32_on_request(device, rng, compute, bound):
             check(C, "N", A, "N", B, -1.0, product_eps=bound)
 
 
+def test_bf16x9_meets_the_bound_of_float32(device, rng):
+    """And holds all 24 bits of each operand: powers of two pick and scale its elements, up to the largest numbers."""
+    for m, n, k in (*SHAPES, (9, 5, 700)):
+        A, B = matrix(rng, m, k, F32, "C"), matrix(rng, k, n, F32, "F")
+        check(gpublas.sgemm("N", "N", -1.0, A, B, compute="bf16x9"), "N", A, "N", B, -1.0)
+    numbers = (rng.integers(2**23, 2**24, (33, 70)) * rng.choice([-1.0, 1.0], (33, 70))).astype(F32)
+    numbers[5] = np.finfo(F32).max
+    picks = np.zeros((70, 70), F32)
+    picks[rng.permutation(70), np.arange(70)] = np.exp2(-rng.integers(0, 80, 70))
+    assert np.array_equal(gpublas.sgemm("N", "T", 1.0, numbers, picks, compute="bf16x9"), numbers @ picks.T)
+    assert np.array_equal(gpublas.sgemm("N", "T", 1.0, picks, numbers, compute="bf16x9"), picks @ numbers.T)
+
+
+def test_bf16x9_at_the_corners(executor, rng):
+    """Parts hold what lies above 2**-133; Inf and NaN give NaN, and nowhere else."""
+    A, big = np.ldexp(matrix(rng, 16, 16, F32, "C"), -125), np.ldexp(matrix(rng, 16, 16, F32, "F"), 60)
+    assert np.any((A != 0) & (np.abs(A) < np.finfo(F32).smallest_normal))
+    exact = A.astype(F64) @ big.astype(F64)
+    lost = 2.0**-133 * np.abs(big).astype(F64).sum(0)
+    size = np.abs(A).astype(F64) @ np.abs(big).astype(F64)
+    C = gpublas.sgemm("N", "N", 1.0, A, big, compute="bf16x9")
+    assert np.all(np.abs(C - exact) <= lost + 18 * eps(F32) * size)
+    A = matrix(rng, 16, 16, F32, "C")
+    A[3, 4], A[5, 6], A[7, 8] = np.inf, np.nan, -np.inf
+    bad = np.isnan(gpublas.sgemm("N", "N", 1.0, A, big, compute="bf16x9"))
+    assert np.array_equal(bad, np.isin(np.arange(16), (3, 5, 7))[:, None] & np.ones(16, bool))
+
+
 @pytest.mark.parametrize("layout_a, layout_b", [("C", "F"), ("F", "C"), ("C", "C"), ("unaligned", "strided")])
 def test_float64_on_tensor_cores(device, rng, layout_a, layout_b):
     """Along k, across it and in no whole chunks; split along k; with an epilogue."""
@@ -132,9 +160,9 @@ def test_tf32_really_is_less_exact(executor, rng):
     """The bounds above are told apart by what the kernel does."""
     A, B = matrix(rng, 64, 128, F32, "C"), matrix(rng, 128, 64, F32, "F")
     exact = A.astype(F64) @ B.astype(F64)
-    tf32, three, ieee = (np.abs(gpublas.sgemm("N", "N", 1.0, A, B, compute=compute) - exact).max()
-                         for compute in ("tf32", "tf32x3", "ieee"))
-    assert tf32 > 50 * three and three < 4 * ieee
+    tf32, three, nine, ieee = (np.abs(gpublas.sgemm("N", "N", 1.0, A, B, compute=compute) - exact).max()
+                               for compute in ("tf32", "tf32x3", "bf16x9", "ieee"))
+    assert tf32 > 50 * three and three < 4 * ieee and nine < ieee
 
 
 @pytest.mark.parametrize("number", range(3))

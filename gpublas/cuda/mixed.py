@@ -35,7 +35,7 @@ from .trust import verdict
 
 _PLANS = 4096
 _SIMT = {"f32": S, "f64": D}  # kinds of arithmetic that are IEEE, and so not for tensor cores
-_ORDINARY = {"tf32": "f32", "tf32x3": "f32", "dmma": "f64"}  # what serves a kind without tensor cores
+_ORDINARY = {"tf32": "f32", "tf32x3": "f32", "bf16x9": "f32", "dmma": "f64"}  # what serves a kind without tensor cores
 _FAR = 2**31  # bytes: offsets within a tile of an operand that lies along k have 32 bits
 
 

@@ -246,6 +246,13 @@ def multiply_fragments(rows: int, columns: int, shape: str, sums):
     return _fragment_products(rows, columns, text, ("f" if sums == types.float32 else "r") * 4, "rrrr", "rr")
 
 
+def multiply_short_fragments(rows: int, columns: int, shape: str):
+    """`multiply(sums, a, b)`: multiply_fragments for an instruction of half as many steps along k, and so half as many
+    registers of A (2) and B (1), with sums in float32."""
+    text = f"mma.sync.aligned.{shape} {{$0,$1,$2,$3}}, {{$8,$9}}, {{$10}}, {{$4,$5,$6,$7}};"
+    return _fragment_products(rows, columns, text, "ffff", "rr", "r")
+
+
 def multiply_doubles(rows: int, columns: int):
     """`multiply(sums, a, b)`: mma.sync m8n8k4 of `rows` fragments of A with `columns` of B, a number a lane each.
 
@@ -288,20 +295,45 @@ def _entries(builder, signature, arguments):
             for argument, kind in zip(arguments, signature.args, strict=True))
 
 
-@functools.cache
 def each_register(text: str, count: int):
     """`change(registers)`: one PTX instruction from register to register, for each of a tuple of `count`."""
+    return register_groups(text, 1, 1, count)
+
+
+@functools.cache
+def register_groups(text: str, taken: int, given: int, count: int):
+    """`change(registers)`: PTX that makes `given` registers of `taken` neighbours, for each of `count` such groups of a
+    tuple. In the text the results come first: $0 is the first of them."""
+    results = ir.LiteralStructType([_LANE] * given) if given > 1 else _LANE
+    constraints = ",".join(["=r"] * given + ["r"] * taken)
+
     @intrinsic
     def change(typing_context, registers):
         def generate(context, builder, signature, arguments):
-            changed = [_inline(builder, text, _LANE, [builder.extract_value(arguments[0], number)], "=r,r", False)
-                       for number in range(count)]
+            changed = []
+            for number in range(count):
+                group = [builder.extract_value(arguments[0], number * taken + place) for place in range(taken)]
+                found = _inline(builder, text, results, group, constraints, False)
+                changed += [builder.extract_value(found, place) for place in range(given)] if given > 1 else [found]
             return context.make_tuple(builder, signature.return_type, changed)
 
-        kind = types.UniTuple(types.int32, count)
-        return kind(kind), generate
+        return types.UniTuple(types.int32, given * count)(types.UniTuple(types.int32, taken * count)), generate
 
     return change
+
+
+@functools.cache
+def picked(order: tuple[int, ...]):
+    """`pick(registers)`: the tuple of those entries of a tuple."""
+    @intrinsic
+    def pick(typing_context, registers):
+        def generate(context, builder, signature, arguments):
+            entries = [builder.extract_value(arguments[0], place) for place in order]
+            return context.make_tuple(builder, signature.return_type, entries)
+
+        return types.UniTuple(registers.dtype, len(order))(registers), generate
+
+    return pick
 
 
 @functools.cache

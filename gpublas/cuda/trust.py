@@ -26,7 +26,10 @@ _FOLDER = "verdicts"
 _CASES = ((1, 9, 8, "C", "F"), (65, 33, 72, "F", "C"), (130, 72, 200, "C", "C"), (40, 130, 136, "F", "F"),
           (33, 17, 71, "C", "C"))
 _TYPES = {"f16": "float16", "bf16": "bfloat16", "s8": "int8", "tf32": "float32", "tf32x3": "float32",
-          "dmma": "float64", "f64": "float64"}
+          "bf16x9": "float32", "dmma": "float64", "f64": "float64"}
+# Integers whose parts in bfloat16 are three, or two: products of these and -1, 0 or 1 need them all, and sums of these
+# products stay below 2**24.
+_PARTS = ((65793, 1), (1, 65793), (257, 257))
 _lock = threading.Lock()
 _known: dict[tuple[Any, str, str], str] = {}  # by device, kind and family; "" where the device is to be trusted
 
@@ -74,9 +77,11 @@ def kept() -> list[tuple[str, str, str]]:
 def examine(device: Any, kind: str, family: str = "mma") -> str:
     """Run the check: what went wrong, or ""."""
     rng = np.random.default_rng(20261201)
-    for m, n, k, order_a, order_b in _CASES:
-        A, B = (np.asarray(rng.integers(-4, 5, extents), order=order)  # type: ignore[call-overload]
-                for extents, order in (((m, k), order_a), ((k, n), order_b)))
+    for number, (m, n, k, order_a, order_b) in enumerate(_CASES):
+        largest, weights = (1, _PARTS[number % len(_PARTS)]) if kind == "bf16x9" else (4, (1, 1))
+        A, B = (np.asarray(weight * rng.integers(-largest, largest + 1, extents),
+                           order=order)  # type: ignore[call-overload]
+                for weight, extents, order in zip(weights, ((m, k), (k, n)), (order_a, order_b), strict=True))
         try:
             found = _product(device, kind, family, A, B)
             expected = _product(device, "f64" if kind == "dmma" else "f32", "simt", A, B)

@@ -101,7 +101,7 @@ PANEL = 64  # elements of 16 bits in a row of a slab across k
 ROW_BYTES = 128  # of a slab in shared memory along k: eight chunks of 16, which XOR with the row permutes
 _DYNAMIC_SHARED_LIMIT = 227 * 1024  # sm_90; sm_80 has 163 KiB, see fits()
 _SHARED_LIMITS = {8: 163 * 1024}  # by major capability, where it is less
-ELEMENT_BYTES = {"f16": 2, "bf16": 2, "s8": 1, "tf32": 4, "tf32x3": 4, "dmma": 8}
+ELEMENT_BYTES = {"f16": 2, "bf16": 2, "s8": 1, "tf32": 4, "tf32x3": 4, "bf16x9": 4, "dmma": 8}
 
 
 @dataclass(frozen=True)
@@ -274,11 +274,11 @@ class GemmConfig(NamedTuple):
         return self.tiles.fits() if isinstance(self.tiles, SimtConfig) else self.tiles.fits(capability)
 
 
-# Tiles by kind, the largest first. tf32x3 holds every fragment twice and dmma has sums of twice the size, which leaves
-# registers for smaller warp tiles.
+# Tiles by kind, the largest first. tf32x3 holds every fragment twice, dmma has sums of twice the size, bf16x9 twice the
+# sums, which leaves registers for smaller warp tiles.
 _TILES = ((128, 256, 64, 64, 3, 1), (128, 128, 64, 32, 3, 1), (64, 64, 32, 32, 3, 2))
-MMA_CONFIGS = {kind: tuple(MmaConfig(kind, *tiles) for tiles in (_TILES[1:] if kind in ("tf32x3", "dmma") else _TILES))
-               for kind in ELEMENT_BYTES}
+_TILES_OF = {"tf32x3": _TILES[1:], "dmma": _TILES[1:], "bf16x9": ((128, 64, 32, 32, 3, 1), _TILES[2])}
+MMA_CONFIGS = {kind: tuple(MmaConfig(kind, *tiles) for tiles in _TILES_OF.get(kind, _TILES)) for kind in ELEMENT_BYTES}
 
 
 # Tiles of Hopper's kernel.

@@ -9,24 +9,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from numba import cuda, float32, float64, int32, uint32
-from numba.cuda import types
 
-from ..ptx import (
-    each_register,
-    load_doubles,
-    load_fragments,
-    multiply_doubles,
-    multiply_fragments,
-    store_fragments,
-    zeros,
-)
+from ..ptx import load_doubles, load_fragments, multiply_doubles, store_fragments, zeros
 from .config import ACROSS, CHUNK, ROW_BYTES, MmaConfig
+from .multiply import multiplier
 from .tuples import tuple_of
 
 device = cuda.jit(device=True)
 
-_SHAPES = {"f16": "m16n8k16.row.col.f32.f16.f16.f32", "bf16": "m16n8k16.row.col.f32.bf16.bf16.f32",
-           "s8": "m16n8k32.row.col.s32.s8.s8.s32", "tf32": "m16n8k8.row.col.f32.tf32.tf32.f32"}
 
 
 class Warp(NamedTuple):
@@ -73,8 +63,17 @@ def warp_tile(config: MmaConfig, a_lies: str, b_lies: str) -> Warp:
     kind = int32 if config.kind == "s8" else float32
     places_a, loads_a = _fragments(a_lies, config.block_rows, down, True)
     places_b, loads_b = _fragments(b_lies, config.block_columns, across // 2, False)
-    return Warp(places_a, loads_a, places_b, loads_b, _multiplier(config, down, across), zeros(down * across * 4, kind),
-                _keeper(store_fragments(down, across, pitch), pitch, 4), uint32)
+    keep, count = _keeper(store_fragments(down, across, pitch), pitch, 4), down * across * 4
+    if config.kind == "bf16x9":  # twice the sums, see multiply.py
+        keep, count = _added(keep, count), 2 * count
+    return Warp(places_a, loads_a, places_b, loads_b, multiplier(config.kind, down, across), zeros(count, kind), keep,
+                uint32)
+
+
+def _added(keep, count):
+    """`keep` for twice `count` sums, of which the second half is added to the first."""
+    add = tuple_of(count, device(lambda sums, number: sums[number] + sums[number + count]))
+    return device(lambda base, row, column, lane, sums: keep(base, row, column, lane, add(sums)))
 
 
 def _keeper(store, pitch, size):
@@ -140,34 +139,3 @@ def _double_fragments(lies, extent, count):
         return (int32(row * ROW_BYTES + (((step >> 1) ^ ((row & 3) << 1)) << 4) + ((step & 1) << 3)),)
 
     return places, tuple(load_doubles(count, 8 * ROW_BYTES, step * 2 * CHUNK, 0) for step in range(4))
-
-
-_ROUND = "cvt.rna.tf32.f32 $0, $1;"
-_REST = ("{ .reg .b32 high; .reg .f32 x, y; cvt.rna.tf32.f32 high, $1; mov.b32 x, $1; mov.b32 y, high; "
-         "sub.rn.f32 x, x, y; cvt.rna.tf32.f32 $0, x; }")
-
-
-def _multiplier(config, rows, columns):
-    """Device function (sums, a, b): one step's products of all fragments of a warp, added up.
-
-    "tf32" rounds float32 operands to 11 bits. "tf32x3" splits each into a rounded part and a rounded rest, and leaves
-    out only the product of the rests (H. Ootomo, R. Yokota, "Recovering single precision accuracy from Tensor Cores",
-    IJHPCA 36 (2022)).
-    """
-    if not config.kind.startswith("tf32"):
-        return multiply_fragments(rows, columns, _SHAPES[config.kind], types.int32 if config.kind == "s8" else
-                                  types.float32)
-    multiply = multiply_fragments(rows, columns, _SHAPES["tf32"], types.float32)
-    round_a, round_b = each_register(_ROUND, 4 * rows), each_register(_ROUND, 2 * columns)
-    if config.kind == "tf32":
-        return device(lambda sums, a, b: multiply(sums, round_a(a), round_b(b)))
-    rest_a, rest_b = each_register(_REST, 4 * rows), each_register(_REST, 2 * columns)
-
-    @device
-    def multiply_three(sums, a, b):
-        high_a, high_b = round_a(a), round_b(b)
-        sums = multiply(sums, rest_a(a), high_b)
-        sums = multiply(sums, high_a, rest_b(b))
-        return multiply(sums, high_a, high_b)
-
-    return multiply_three
