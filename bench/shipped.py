@@ -11,6 +11,7 @@ from gpublas.cuda.gemm.config import (
     ALONG_K,
     ANY,
     MMA_CONFIGS,
+    SKINNY,
     STRIDED,
     TRIANGLE,
     TRIANGLES,
@@ -21,6 +22,7 @@ from gpublas.cuda.gemm.config import (
 from gpublas.cuda.gemm.epilogue import Epilogue
 from gpublas.cuda.gemm.mma import mma_kernel
 from gpublas.cuda.gemm.simt import gemm_kernel
+from gpublas.cuda.gemm.skinny import skinny_kernel
 from gpublas.cuda.gemm.wgmma import wgmma_kernel
 
 CAPABILITIES = ((8, 0), (9, 0), (10, 0))
@@ -40,8 +42,8 @@ class Shipped(NamedTuple):
 
 
 def kernels() -> Iterator[Shipped]:
-    """Ordinary arithmetic units: the kernels that read whole vectors, and those for any strides; then tensor cores, in
-    every way that operands may lie, of single warps and of Hopper's warpgroups."""
+    """Ordinary arithmetic units: the kernels that read whole vectors, those for any strides, and those for few columns;
+    then tensor cores, in every way that operands may lie, of single warps and of Hopper's warpgroups."""
     for prefix, configs in WIDE.items():
         for config in configs:
             for way in _WAYS if config is configs[0] else _WAYS[:1]:
@@ -49,6 +51,11 @@ def kernels() -> Iterator[Shipped]:
     for configs, routine, lies in ((STRIDED, "gemm", (ANY, ANY)), (TRIANGLES, "symm", (TRIANGLE, ANY))):
         for prefix, found in configs.items():
             yield from (_simt(prefix + routine, config, lies) for config in found)
+    for prefix, few in SKINNY.items():
+        for tiles in few:
+            for way in (ALONG_K, ACROSS, ANY):
+                yield Shipped("skinny", f"{prefix}gemm {tiles.block_rows}x{tiles.block_columns} {way}", skinny_kernel,
+                              (way, (), *dataclasses.astuple(tiles)))
     for kind, configs in MMA_CONFIGS.items():
         ways = _WAYS if kind in ("f16", "bf16", "dmma") else _WAYS[1:2]
         for config in configs:

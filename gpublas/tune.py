@@ -131,7 +131,7 @@ def configurations(work: Work, capability: tuple, multiprocessors: int) -> Itera
             continue
         yield GemmConfig(tiles, 1)
         blocks = select.tiles(tiles, work.m, work.n) * work.products
-        for parts in () if work.whole or blocks >= _BUSY * multiprocessors else _SPLITS:
+        for parts in () if not work.cuttable or blocks >= _BUSY * multiprocessors else _SPLITS:
             if work.k // parts >= _SHORTEST and parts * work.m * work.n * size <= _MOST_WORKSPACE \
                     and select.cut(work.k, parts, tiles.block_depth)[0] == parts:
                 yield GemmConfig(tiles, parts)

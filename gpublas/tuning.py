@@ -32,12 +32,12 @@ from typing import Any, NamedTuple
 
 import platformdirs
 
-from .cuda.gemm.config import FAMILIES, GemmConfig, MmaConfig, SimtConfig, Tiles, WgmmaConfig
+from .cuda.gemm.config import FAMILIES, GemmConfig, MmaConfig, SimtConfig, SkinnyConfig, Tiles, WgmmaConfig
 from .cuda.gemm.select import KINDS, Work, candidates, heuristic, typical_multiprocessors
 from .errors import ArgumentError, UnsupportedError
 from .version import __version__
 
-__all__ = ["GemmConfig", "MmaConfig", "SimtConfig", "WgmmaConfig"]
+__all__ = ["GemmConfig", "MmaConfig", "SimtConfig", "SkinnyConfig", "WgmmaConfig"]
 
 _SAME_TILES = 64  # rows, columns and steps of the smallest tiles: shapes that round up to the same share an entry
 
@@ -66,14 +66,14 @@ class Entry(NamedTuple):
 
 def choose(target: Target, work: Work) -> GemmConfig:
     """The configuration for a product, its splits always a number. UnsupportedError says why there is none."""
-    found = next((config for config in target.explicit if config.kind == work.kind), None)
+    found = next((config for config in target.explicit if config.kind == work.kind and work.takes(config.tiles)), None)
     if found is not None:
         reason = found.fits(target.capability)
         if reason:
             raise UnsupportedError(f"gemm of {work.kind} with gemm_config {found.tiles} on compute capability "
                                    f"{_dotted(target.capability)}: {reason}")
     else:
-        found = _listed(target.tables, work._replace(whole=False))
+        found = _listed(target.tables, work)
     if found is None:
         reasons = {tiles: GemmConfig(tiles).fits(target.capability) for tiles in candidates(work)}
         fitting = [tiles for tiles, reason in reasons.items() if not reason]
@@ -81,15 +81,16 @@ def choose(target: Target, work: Work) -> GemmConfig:
             raise UnsupportedError(f"gemm of {work.kind} on compute capability {_dotted(target.capability)}: "
                                    + "; ".join(dict.fromkeys(str(reason) for reason in reasons.values())))
         return heuristic(work, fitting, target.multiprocessors)
-    if work.whole:
+    if not work.cuttable:
         return GemmConfig(found.tiles, 1)
     return found if found.splits else heuristic(work, (found.tiles,), target.multiprocessors)
 
 
 def _listed(tables: Iterable[Mapping[Work, GemmConfig]], work: Work) -> GemmConfig | None:
+    key = work._replace(whole=False)
     for table in tables:
-        found = table.get(work) or table.get(_rounded(work))
-        if found is not None:
+        found = table.get(key) or table.get(_rounded(key))
+        if found is not None and work.takes(found.tiles):
             return found
     return None
 
@@ -105,7 +106,7 @@ def _dotted(capability: tuple) -> str:
 
 def explicit(given: Any, capability: tuple) -> tuple[GemmConfig, ...]:
     """The argument gemm_config of a context: a configuration, tiles alone, or several of different kinds."""
-    wanted = "a GemmConfig, SimtConfig, MmaConfig or WgmmaConfig, or a sequence of them"
+    wanted = "a GemmConfig, SimtConfig, SkinnyConfig, MmaConfig or WgmmaConfig, or a sequence of them"
     if given is None:
         return ()
     alone = isinstance(given, (GemmConfig, Tiles))
@@ -116,12 +117,12 @@ def explicit(given: Any, capability: tuple) -> tuple[GemmConfig, ...]:
         if not isinstance(item, (GemmConfig, Tiles)) or (
                 isinstance(item, GemmConfig) and not isinstance(item.tiles, Tiles)):
             raise ArgumentError("Context", None, "gemm_config", repr(item), wanted)
-        config = item if isinstance(item, GemmConfig) else GemmConfig(item)
+        config = item if isinstance(item, GemmConfig) else GemmConfig(item)  # type: ignore[arg-type]
         reason = config.fits(capability)
         if reason:
             raise ArgumentError("Context", None, "gemm_config", f"{config} ({reason})",
                                 f"what fits compute capability {_dotted(capability)}")
-        if any(config.kind == other.kind for other in found):
+        if any((config.kind, type(config.tiles)) == (other.kind, type(other.tiles)) for other in found):
             raise ArgumentError("Context", None, "gemm_config", f"two configurations of kind {config.kind!r}",
                                 "one of each kind")
         found.append(config)
@@ -257,7 +258,7 @@ def _row(entry):
     work, (tiles, splits) = entry.work, entry.config
     family = next(name for name, made in FAMILIES.items() if isinstance(tiles, made))
     config = {"family": family, **dataclasses.asdict(tiles)}
-    config.pop("precision" if isinstance(tiles, SimtConfig) else "kind")  # the problem says it
+    config.pop("precision" if hasattr(tiles, "precision") else "kind")  # the problem says it
     problem = {"kind": work.kind, "layout": work.layout, "m": work.m, "n": work.n, "k": work.k, "batch": work.products}
     return {"problem": problem, "config": config, "splits": splits, "seconds": _four_digits(entry.seconds),
             "heuristic_seconds": _four_digits(entry.heuristic_seconds)}

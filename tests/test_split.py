@@ -37,7 +37,7 @@ def test_split_products(executor, precision, order, rng):
     """Few tiles and a long k, with alpha, beta and both orders of C; conjugates; strides that nothing is aligned to."""
     dtype = precision.dtype
     alpha, beta = (0.75 - 0.5j, -1.25 + 0.25j) if dtype.kind == "c" else (0.75, -1.25)
-    for m, n, op_a, step in ((5, 9, "N", 1), (33, 4, "C", 1), (1, 7, "T", 3)):
+    for m, n, op_a, step in ((17, 19, "N", 1), (33, 20, "C", 1), (18, 17, "T", 3)):
         A = random_values(rng, (m, K * step) if op_a == "N" else (K, m * step), dtype)
         A = A[:, ::step]
         B = random_values(rng, (K, n), dtype)
@@ -49,7 +49,7 @@ def test_split_products(executor, precision, order, rng):
 
 
 def test_launches_and_whole_products(rng):
-    A, B = np.asfortranarray(random_values(rng, (8, K), "f4")), random_values(rng, (K, 8), "f4")
+    A, B = np.asfortranarray(random_values(rng, (20, K), "f4")), random_values(rng, (K, 20), "f4")
     names = launches(ExecutorDevice(counters=True), lambda: gpublas.sgemm("N", "N", 1.0, A, B))
     assert [name.split("_")[0] for name in names] == ["gemm", "gemm", "fold"]
     device = ExecutorDevice(counters=True)
@@ -58,7 +58,7 @@ def test_launches_and_whole_products(rng):
         row = gpublas.sgemm("N", "N", 1.0, A[3:4], B)
         tall = gpublas.sgemm("N", "N", 1.0, np.tile(A, (40, 1)), B)
     assert len(device.counts) == 3 and not any("fold" in name for name, _ in device.counts)
-    assert np.array_equal(whole[3:4], row) and np.array_equal(tall[3 + 8 * 39], row[0])
+    assert np.array_equal(whole[3:4], row) and np.array_equal(tall[3 + 20 * 39], row[0])
 
 
 @pytest.mark.parametrize("dtype, compute", [("c8", None), ("c16", None), ("f4", None), ("f4", "tf32x3"), ("f2", None)])

@@ -16,7 +16,7 @@ from gpublas import arrays, shapes, tune, tuning
 from gpublas.cuda import level3, mixed
 from gpublas.cuda.executor import ExecutorDevice
 from gpublas.cuda.gemm import select
-from gpublas.cuda.gemm.config import ANY, MMA_CONFIGS, STRIDED, WIDE, GemmConfig, MmaConfig, SimtConfig
+from gpublas.cuda.gemm.config import ANY, MMA_CONFIGS, STRIDED, WIDE, GemmConfig, MmaConfig, SimtConfig, SkinnyConfig
 from gpublas.cuda.gemm.select import Work
 from gpublas.errors import ArgumentError, UnsupportedError
 from gpublas.operands import GemmProblem, Matrix
@@ -97,7 +97,7 @@ def test_long_products_of_few_tiles_are_cut(multiprocessors):
 def test_a_cut_takes_clearly_less_time():
     for work in works(*((m, n, k) for m in (16, 700, 3000) for n in (64, 1000) for k in (1024, 4096, 60_000))):
         found, whole = chosen(work), chosen(work._replace(whole=True))
-        if found.splits > 1:
+        if found.splits > 1 or isinstance(found.tiles, SkinnyConfig):
             assert select.cycles(work, found, 108) < 0.875 * select.cycles(work, whole, 108)
         else:
             assert found == whole

@@ -4,11 +4,11 @@ from .elementwise import assign, combine, multiply
 from .factorizations import geqrf, getrf, getri, getrs, matinv
 from .level1 import asum, axpby, axpy, copy, dot, iamax, nrm2, rot, rotm, scal, swap
 from .level2 import gemv, ger, symv, syr, trmv, trsv
-from .level3 import gemm, gemm_many, gemmtr, symm, syr2k, syrk, trmm, trsm, trsm_many
+from .level3 import gemm, gemm3m, gemm_many, gemmtr, symm, syr2k, syrk, trmm, trsm, trsm_many
 from .mixed import mixed_gemm
 
 __all__ = [
-    "assign", "asum", "axpby", "axpy", "combine", "copy", "dot", "gemm", "gemm_many", "gemmtr", "gemv", "geqrf",
-    "ger", "getrf", "getri", "getrs", "iamax", "matinv", "mixed_gemm", "multiply", "nrm2", "rot", "rotm", "scal",
-    "swap", "symm", "symv", "syr", "syr2k", "syrk", "trmm", "trmv", "trsm", "trsm_many", "trsv",
+    "assign", "asum", "axpby", "axpy", "combine", "copy", "dot", "gemm", "gemm3m", "gemm_many", "gemmtr", "gemv",
+    "geqrf", "ger", "getrf", "getri", "getrs", "iamax", "matinv", "mixed_gemm", "multiply", "nrm2", "rot", "rotm",
+    "scal", "swap", "symm", "symv", "syr", "syr2k", "syrk", "trmm", "trmv", "trsm", "trsm_many", "trsv",
 ]

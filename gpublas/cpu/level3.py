@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import ONE, Scalar
+from ..checks import ONE, ZERO, Scalar
 from ..context import Call
 from ..errors import UnsupportedError
 from ..operands import ALONE, Batch, Matrix, Symmetric, Triangle, Triangular
-from ..precision import Precision
+from ..precision import BY_DTYPE, Precision
 from . import reference
 from .matrices import as_op, block, column_major_copy, column_major_output, is_blas, values, view, with_op
 from .reference import INT_MAX
@@ -27,6 +27,29 @@ def gemm(call: Call, alpha: Scalar, A: Matrix, B: Matrix, beta: Scalar, C: Matri
         return
     for a, b, c in _products(A, B, C, batch):
         _gemm(call, alpha, a, b, beta, c)
+
+
+@np.errstate(all="ignore")
+def gemm3m(call: Call, alpha: Scalar, A: Matrix, B: Matrix, beta: Scalar, C: Matrix) -> None:
+    """C = alpha A B + beta C of complex matrices by three real products; k is not 0."""
+    m, n, kind = C.rows, C.columns, C.precision
+    one, two = (np.empty((m, n), kind.real, order="F") for _ in range(2))
+    a, b, both = values(A), values(B), np.empty((m, n), kind.dtype, order="F")
+    for left, right, out in ((a.real, b.real, one), (a.imag, b.imag, two)):
+        _real_product(call, left, right, out)
+    both.real, both.imag = one - two, one + two
+    _real_product(call, a.real + a.imag, b.real + b.imag, one)
+    both.imag = one - both.imag
+    c = view(C)
+    scale(c, beta)
+    c += kind.dtype.type(alpha.value) * both
+
+
+def _real_product(call, left, right, out):
+    """out = left right, arrays of real numbers."""
+    a, b, c = (Matrix(array.ctypes.data, len(array), len(array.T), array.strides[0] // array.itemsize,
+                      array.strides[1] // array.itemsize, BY_DTYPE[array.dtype]) for array in (left, right, out))
+    _gemm(call, ONE, a, b, ZERO, c)
 
 
 def gemm_many(call: Call, alpha: Scalar, products: list[tuple[Matrix, Matrix, Matrix]], beta: Scalar) -> None:

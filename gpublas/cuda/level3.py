@@ -17,8 +17,8 @@ from ..operands import ALONE, Batch, GemmProblem, Matrix, Symmetric, Triangle, T
 from ..precision import Precision
 from . import scalars
 from .compile import Kernel, build
-from .gemm.config import ANY, SimtConfig
-from .gemm.select import Choice, cut, ways, work_of
+from .gemm.config import ANY, SimtConfig, SkinnyConfig
+from .gemm.select import Choice, cut, skinny_way, turned, ways, work_of
 from .plan import At, Launch, Plan
 
 _NO_EPILOGUE = (0, 0, 0, 0, 0)  # bias, its step, aux, its steps
@@ -111,18 +111,24 @@ def _triangular(call, solve, alpha, A, B, batch):
 
 @functools.lru_cache(_PLANS)
 def plan_gemm(target: tuning.Target, problem: GemmProblem) -> Plan:
+    """The plan of a product without an epilogue."""
+    return plan_product(target, problem, (), scalars.NAMES, _NO_EPILOGUE)
+
+
+def plan_product(target: tuning.Target, problem: GemmProblem, epilogue: tuple, given: tuple, fused: tuple) -> Plan:
     """One launch: a block for each tile of each C, numbered along one axis so that no grid limit is met.
 
     Where there are few tiles and k is long, k is cut: the parts' products go to workspace, and another launch adds them
-    up in order.
+    up in order. epilogue: the fields of an Epilogue, or (). given: the scalars, fused: bias and aux, as the kernels
+    take them.
     """
     choice, capability = choose(target, problem), target.capability
     parts, length = cut(problem.k, choice.splits, choice.config.block_depth)
     if parts == 1:
-        return Plan((_gemm_launch(capability, choice, problem, "A", "B", "C", scalars.NAMES),))
+        return Plan((_gemm_launch(capability, choice, problem, "A", "B", "C", given, epilogue, fused),))
     launches = [_gemm_launch(capability, choice, part, At("A", a), At("B", b), At("workspace", c), _UNSCALED)
                 for part, a, b, c in split_problem(problem, parts, length, *(problem.precision.dtype.itemsize,) * 2)]
-    launches.append(fold_launch(capability, problem.precision, problem, parts, (), scalars.NAMES, _NO_EPILOGUE))
+    launches.append(fold_launch(capability, problem.precision, problem, parts, epilogue, given, fused))
     return Plan(tuple(launches), parts * problem.m * problem.n * problem.precision.dtype.itemsize)
 
 
@@ -164,25 +170,50 @@ def choose(target: tuning.Target, problem: GemmProblem) -> Choice:
     """The kernel of ordinary arithmetic units for a problem, and into how many parts its k is cut."""
     lies = ways(problem)
     found = tuning.choose(target, work_of(problem, lies))
-    assert isinstance(found.tiles, SimtConfig)
+    assert isinstance(found.tiles, (SimtConfig, SkinnyConfig))
+    if isinstance(found.tiles, SkinnyConfig):
+        return Choice(found.tiles, (skinny_way(problem),), found.splits or 1)
     return Choice(found.tiles, lies if ANY in lies or found.tiles.moves_vectors() else (ANY, ANY), found.splits or 1)
 
 
-def _gemm_launch(capability, choice: Choice, problem: GemmProblem, a: Any, b: Any, c: Any, given: tuple) -> Launch:
-    kernel = build_gemm(choice, capability)
+def _gemm_launch(capability, choice: Choice, problem: GemmProblem, a: Any, b: Any, c: Any, given: tuple,
+                 epilogue: tuple = (), fused: tuple = _NO_EPILOGUE) -> Launch:
+    if isinstance(choice.config, SkinnyConfig):
+        return _skinny_launch(capability, choice, problem, a, b, c, given, epilogue, fused)
+    kernel = build_gemm(choice, capability, epilogue)
     batch, triangle = problem.batch, problem.triangle
     return Launch.of(
         kernel, choice.tiles(problem.m, problem.n) * batch.products, a, b, c, problem.m, problem.n, problem.k,
         *problem.strides, batch.a, batch.b, batch.c, batch.tables, problem.stored, problem.hermitian,
         0 if triangle is None else 1 if triangle.lower else -1, triangle is not None and triangle.real_diagonal,
-        *given, -1 if problem.conjugate_a else 1, -1 if problem.conjugate_b else 1, *_NO_EPILOGUE)
+        *given, -1 if problem.conjugate_a else 1, -1 if problem.conjugate_b else 1, *fused)
+
+
+def _skinny_launch(capability, choice, problem, a, b, c, given, epilogue, fused):
+    """The kernel for few columns; few rows are few columns of C^T = B^T A^T."""
+    m, n, batch, sides = problem.m, problem.n, problem.batch, (problem.conjugate_a, problem.conjugate_b)
+    a_row, a_column, b_row, b_column, c_row, c_column = problem.strides
+    if turned(problem):
+        m, n, a, b, sides, batch = n, m, b, a, sides[::-1], batch._replace(a=batch.b, b=batch.a)
+        a_row, a_column, b_row, b_column, c_row, c_column = b_column, b_row, a_column, a_row, c_column, c_row
+        bias, bias_step, aux, aux_row, aux_column = fused
+        fused = bias, bias_step, aux, aux_column, aux_row
+        if epilogue:
+            out, activation, axis, use = epilogue
+            epilogue = out, activation, {"row": "column", "column": "row", "": ""}[axis], use
+    kernel = build_gemm(choice, capability, epilogue)
+    return Launch.of(kernel, choice.tiles(m, n) * batch.products, a, b, c, m, n, problem.k, a_row, a_column, b_row,
+                     b_column, c_row, c_column, batch.a, batch.b, batch.c, batch.tables, *given,
+                     *(-1 if conjugate else 1 for conjugate in sides), *fused)
 
 
 def build_gemm(choice: Choice, capability: tuple, epilogue: tuple = ()) -> Kernel:
     """The kernel that a choice names; epilogue: the fields of an Epilogue."""
     from .gemm.simt import gemm_kernel
+    from .gemm.skinny import skinny_kernel
 
-    return build(gemm_kernel, *choice.lies, epilogue, *dataclasses.astuple(choice.config), capability=capability)
+    factory = skinny_kernel if isinstance(choice.config, SkinnyConfig) else gemm_kernel
+    return build(factory, *choice.lies, epilogue, *dataclasses.astuple(choice.config), capability=capability)
 
 
 @functools.lru_cache(_PLANS)

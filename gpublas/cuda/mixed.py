@@ -27,8 +27,7 @@ from .gemm.config import (
     WgmmaConfig,
 )
 from .gemm.select import NOT_IN_BOXES, Work, cut, heuristic, layout, tiles
-from .level3 import build_gemm, fold_launch, split_problem
-from .level3 import choose as choose_simt
+from .level3 import fold_launch, plan_product, split_problem
 from .plan import At, Launch, MapAt, Plan
 from .tensormaps import Boxes
 from .trust import verdict
@@ -87,7 +86,7 @@ def plan_mixed(capability: tuple, problem: MixedProblem, whole: bool, target: tu
     """
     target = target or tuning.typical(capability)
     if problem.kind in _SIMT:
-        return Plan((_simt_launch(target, problem),))
+        return _simt_plan(target, problem, whole)
     config, wanted = choose(target, problem, whole)
     parts, length = cut(problem.k, wanted or 1, config.block_depth)
     launch = _wgmma_launch if isinstance(config, WgmmaConfig) else _mma_launch
@@ -159,21 +158,16 @@ def boxes(lies: str, places: int, depth: int, products: int, place_stride: int, 
     return Boxes(size, extents, strides, box)
 
 
-def _simt_launch(target, problem):
+def _simt_plan(target, problem, whole):
     """IEEE arithmetic with an epilogue: the kernels of ordinary arithmetic units."""
     from .gemm.epilogue import Epilogue
 
-    batch = problem.batch
-    choice = choose_simt(target, GemmProblem(_SIMT[problem.kind], problem.m, problem.n, problem.k, problem.strides,
-                                             False, False, batch, aligned=problem.chunked, whole=True))
+    product = GemmProblem(_SIMT[problem.kind], problem.m, problem.n, problem.k, problem.strides, False, False,
+                          problem.batch, aligned=problem.chunked, whole=whole)
     epilogue = Epilogue(problem.out, problem.activation, problem.bias, problem.aux)
-    kernel = build_gemm(choice, target.capability, epilogue=dataclasses.astuple(epilogue))
-    structure = (0, False, 0, False)  # no triangle of A, all of C
-    scalars = (0, 0, 0, "alpha", 0, "beta", 0, 1, 1)  # addresses and mask, values, signs of imaginary parts
-    return Launch.of(
-        kernel, choice.tiles(problem.m, problem.n) * batch.products, "A", "B", "C", problem.m, problem.n, problem.k,
-        *problem.strides, batch.a, batch.b, batch.c, batch.tables, *structure, *scalars, "bias", problem.bias_step,
-        "aux", *problem.aux_steps)
+    scalars = (0, 0, 0, "alpha", 0, "beta", 0)  # addresses and mask, values
+    return plan_product(target, product, dataclasses.astuple(epilogue), scalars,
+                        ("bias", problem.bias_step, "aux", *problem.aux_steps))
 
 
 def choose(target: tuning.Target, problem: MixedProblem, whole: bool) -> GemmConfig:

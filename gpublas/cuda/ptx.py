@@ -394,6 +394,61 @@ def load_vectors(count: int, width: int, apart: int):
 
 
 @functools.cache
+def load_grid(count: int, steps: int, width: int):
+    """`load(base, at, places, apart, room)`: vectors of `width` elements from global memory, as one tuple.
+
+    Vector s below `steps` of place i is at base[at + places[i] + s * apart]; places: a tuple of `count` offsets. Zeros
+    stand for those of which s * room[1] is not below room[0] (int32); a room of () says that all are there.
+    """
+    @intrinsic
+    def load(typing_context, base, at, places, apart, room):
+        kind = base.dtype
+
+        def generate(context, builder, signature, arguments):
+            element = context.get_data_type(kind)
+            start = _pointer(context, builder, signature.args[0], arguments[0], element, GLOBAL)
+            vector, align = ir.VectorType(element, width), width * context.get_abi_sizeof(element)
+            limits = [builder.extract_value(arguments[4], i) for i in range(signature.args[4].count)]
+            wide = ir.IntType(64)
+            found = []
+            for i in range(count):
+                row = builder.gep(start, [builder.add(arguments[1], builder.extract_value(arguments[2], i))])
+                for step in range(steps):
+                    place = builder.gep(row, [builder.mul(arguments[3], wide(step))])
+                    place = builder.bitcast(place, vector.as_pointer(GLOBAL))
+                    if not limits:
+                        value = builder.load(place, align=align)
+                    else:
+                        before = builder.block
+                        with builder.if_then(builder.icmp_signed("<", builder.mul(limits[1], _LANE(step)), limits[0])):
+                            loaded, there = builder.load(place, align=align), builder.block
+                        value = builder.phi(vector)
+                        value.add_incoming(ir.Constant(vector, None), before)
+                        value.add_incoming(loaded, there)
+                    found += [builder.extract_element(value, _LANE(lane)) for lane in range(width)]
+            return context.make_tuple(builder, signature.return_type, found)
+
+        return types.UniTuple(kind, count * steps * width)(
+            base, types.int64, types.UniTuple(types.int64, count), types.int64, room), generate
+
+    return load
+
+
+@functools.cache
+def pick(*numbers: int):
+    """`entries(values)`: the tuple of a tuple's entries of these numbers."""
+    @intrinsic
+    def entries(typing_context, values):
+        def generate(context, builder, signature, arguments):
+            return context.make_tuple(builder, signature.return_type,
+                                      [builder.extract_value(arguments[0], number) for number in numbers])
+
+        return types.UniTuple(values.dtype, len(numbers))(values), generate
+
+    return entries
+
+
+@functools.cache
 def outer_product(rows: int, columns: int, parts: int):
     """`add(sums, a, b)`: sums + a b^T for tuples of `rows` and `columns` numbers, row by row, one fma for each product.
 

@@ -23,6 +23,15 @@ def product_bound(alpha, A, B, beta, C, k: int, dtype: np.dtype) -> np.ndarray:
     return factor * (k + 2) * (float(info.eps) * size + float(info.smallest_subnormal))
 
 
+def three_product_bound(alpha, A, B, beta, C, k: int, dtype: np.dtype) -> np.ndarray:
+    """As product_bound, for a complex product by three real ones (Higham, chapter 23): what |A| |B| is there is S =
+    (|Re A| + |Im A|) (|Re B| + |Im B|). The sums of parts round once more each, and the three products, of which none
+    exceeds S and two together do not either, are added up with two more roundings.
+    """
+    left, right = (np.abs(np.real(x).astype(np.longdouble)) + np.abs(np.imag(x)) for x in (A, B))
+    return product_bound(alpha, left, right, beta, C, k + 4, dtype)
+
+
 def assert_within(computed, exact, bound, context: str = "") -> None:
     """|computed - exact| <= bound everywhere, and NaN exactly where it should be."""
     computed, exact = np.asarray(computed), np.asarray(exact)

@@ -8,6 +8,9 @@ from typing import NamedTuple
 WARP_ROWS, WARP_COLUMNS = 4, 8  # how the 32 lanes of a warp share its tile
 ALONG_K, ACROSS = "k", "mn"  # how an operand lies: contiguous along k, or across it, in whole vectors of 16 bytes
 ANY, TRIANGLE = "any", "triangle"  # any strides; of a symmetric or Hermitian matrix only one triangle
+ELEMENTS = {"s": 4, "d": 8, "c": 8, "z": 16}  # bytes of an element, by BLAS prefix
+SKINNY_COLUMNS = (4, 8, 16)  # columns for which there is a kernel of its own
+SKINNY_THREADS, SKINNY_CHUNKS = 128, 32  # of a block; vectors of steps along k in a slab of the narrow operand
 _STATIC_SHARED_LIMIT = 48 * 1024
 _REGISTERS = 255
 _MOST_THREADS = 1024  # of a block
@@ -46,7 +49,7 @@ class SimtConfig:
         return WARP_COLUMNS * self.thread_columns
 
     def element_bytes(self) -> int:
-        return {"s": 4, "d": 8, "c": 8, "z": 16}[self.precision]
+        return ELEMENTS[self.precision]
 
     @property
     def vector(self) -> int:
@@ -72,7 +75,7 @@ class SimtConfig:
 
     def fits(self) -> str | None:
         """Why no kernel can be made with these tiles, or None."""
-        if self.precision not in ("s", "d", "c", "z"):
+        if self.precision not in ELEMENTS:
             return f"precision {self.precision!r} is none of 's', 'd', 'c', 'z'"
         wrong = _not_positive(self)
         if wrong:
@@ -93,6 +96,79 @@ class SimtConfig:
         for extent in (self.block_rows, self.block_columns):
             if extent * self.block_depth % self.threads or self.threads % self.block_depth or self.threads % extent:
                 return "threads must share each operand's tile evenly"
+        return None
+
+
+@dataclass(frozen=True)
+class SkinnyConfig:
+    """Tiles of the kernel for products with few columns (or rows, seen the other way).
+
+    precision: BLAS prefix letter. thread_rows x thread_columns: sums that a thread keeps in registers; thread_columns
+    is all columns that C may have. along: threads that share a row's k. min_blocks: blocks that shall fit on a
+    multiprocessor, which bounds registers.
+    """
+
+    precision: str
+    thread_rows: int
+    thread_columns: int
+    along: int
+    min_blocks: int
+
+    @property
+    def threads(self) -> int:
+        return SKINNY_THREADS
+
+    @property
+    def block_rows(self) -> int:
+        return SKINNY_THREADS // self.along * self.thread_rows
+
+    @property
+    def block_columns(self) -> int:
+        return self.thread_columns
+
+    @property
+    def block_depth(self) -> int:
+        """Steps along k that a block takes at a time: a vector of each thread."""
+        return self.along * self.vector
+
+    def element_bytes(self) -> int:
+        return ELEMENTS[self.precision]
+
+    @property
+    def vector(self) -> int:
+        """Elements in one 128-bit access."""
+        return _VECTOR_BYTES // self.element_bytes()
+
+    @property
+    def group(self) -> int:
+        """Columns whose sums are added up over the threads at a time."""
+        return self.thread_columns // 4
+
+    @property
+    def shared_bytes(self) -> int:
+        """Of shared memory: a slab of the narrow operand, each thread's vector of steps a vector apart from the next
+        one, against bank conflicts; in the end sums of a group of columns, padded likewise."""
+        slab = SKINNY_CHUNKS * (self.thread_columns + 1) * _VECTOR_BYTES
+        return max(slab, self.along * (self.group * self.block_rows * self.element_bytes() + _VECTOR_BYTES))
+
+    def fits(self) -> str | None:
+        """Why no kernel can be made with these tiles, or None."""
+        if self.precision not in ELEMENTS:
+            return f"precision {self.precision!r} is none of 's', 'd', 'c', 'z'"
+        wrong = _not_positive(self)
+        if wrong:
+            return wrong
+        if self.thread_columns not in SKINNY_COLUMNS:
+            return f"thread_columns must be one of {SKINNY_COLUMNS}"
+        if self.along not in (2, 4, 8):
+            return "along must be 2, 4 or 8"
+        if self.thread_rows % self.vector:
+            return f"thread_rows must be a multiple of the vector width {self.vector}"
+        sums = self.thread_rows * self.thread_columns * self.element_bytes() // 4
+        if sums > _REGISTERS - 64:
+            return f"{sums} registers of sums leave none for the rest"
+        if self.shared_bytes > _STATIC_SHARED_LIMIT:
+            return f"{self.shared_bytes} bytes of shared memory, of {_STATIC_SHARED_LIMIT}"
         return None
 
 
@@ -246,8 +322,8 @@ class WgmmaConfig:
 WGMMA_KINDS = ("f16", "bf16")
 
 
-Tiles = SimtConfig | MmaConfig | WgmmaConfig
-FAMILIES = {"simt": SimtConfig, "mma": MmaConfig, "wgmma": WgmmaConfig}
+Tiles = SimtConfig | SkinnyConfig | MmaConfig | WgmmaConfig
+FAMILIES = {"simt": SimtConfig, "skinny": SkinnyConfig, "mma": MmaConfig, "wgmma": WgmmaConfig}
 
 
 def _not_positive(tiles: Tiles) -> str | None:
@@ -265,13 +341,15 @@ class GemmConfig(NamedTuple):
     @property
     def kind(self) -> str:
         """Of arithmetic: a BLAS prefix, or a kind of tensor cores."""
-        return self.tiles.precision if isinstance(self.tiles, SimtConfig) else self.tiles.kind
+        return self.tiles.kind if isinstance(self.tiles, (MmaConfig, WgmmaConfig)) else self.tiles.precision
 
     def fits(self, capability: tuple) -> str | None:
         """Why no kernel can be made of this for a compute capability, or None."""
         if self.splits is not None and (type(self.splits) is not int or self.splits < 1):
             return f"{self.splits!r} splits, of at least 1"
-        return self.tiles.fits() if isinstance(self.tiles, SimtConfig) else self.tiles.fits(capability)
+        if isinstance(self.tiles, (MmaConfig, WgmmaConfig)):
+            return self.tiles.fits(capability)
+        return self.tiles.fits()
 
 
 # Tiles by kind, the largest first. tf32x3 holds every fragment twice, dmma has sums of twice the size, bf16x9 twice the
@@ -301,3 +379,9 @@ STRIDED = {
     "z": WIDE["z"],
 }
 TRIANGLES = {**STRIDED, "c": STRIDED["c"][1:]}  # the larger tile of "c" would spill on sm_100
+# Tiles for few columns. Many threads along k where there are few rows; few of them where there are many, for each
+# block reads the narrow operand once. Sums of 16 columns leave registers for fewer rows, or fewer threads.
+_SKINNY = {"s": ((8, 4, 3), (4, 8, 3), (4, 16, 2)), "d": ((4, 4, 3), (2, 8, 4), (2, 16, 3)),
+           "c": ((4, 4, 3), (2, 8, 4), (2, 16, 3)), "z": ((4, 4, 3), (2, 8, 3), (2, 16, 2))}
+SKINNY = {prefix: tuple(SkinnyConfig(prefix, rows, columns, along, blocks) for rows, columns, blocks in found
+                        for along in (2, 8)) for prefix, found in _SKINNY.items()}

@@ -4,14 +4,16 @@ strides and alignment, and of how many multiprocessors the device has."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ...operands import ALONE, GemmProblem
+from ...operands import GemmProblem
 from .config import (
     ACROSS,
     ALONG_K,
     ANY,
     MMA_CONFIGS,
+    SKINNY,
+    SKINNY_COLUMNS,
     STRIDED,
     TRIANGLE,
     TRIANGLES,
@@ -19,6 +21,7 @@ from .config import (
     WIDE,
     GemmConfig,
     SimtConfig,
+    SkinnyConfig,
     Tiles,
     WgmmaConfig,
 )
@@ -47,13 +50,14 @@ _L2, _DRAM = 32, 13  # bytes of a multiprocessor a cycle (A100: 5.1 TB/s as meas
 _START = 2000  # cycles until a block's first slab is there, and from its last one to its end
 _LAUNCH = 4000  # cycles of one more kernel
 _GAIN = 0.875  # k is cut only for less than this part of the time: it costs workspace, and bits that depend on m and n
+_WORTH = 4000  # cycles that sums in another order must save too, as long as a launch takes anyway
 
 
 class Work(NamedTuple):
     """A product as the choice of its configuration sees it.
 
-    kind: of arithmetic, a key of KINDS. layout: how its operands lie, in words. m, n, k. products: of a batch. whole: k
-    must not be cut.
+    kind: of arithmetic, a key of KINDS. layout: how its operands lie, in words. m, n, k. products: of a batch. whole:
+    sums along k must be those of one thread, in order.
     """
 
     kind: str
@@ -64,15 +68,28 @@ class Work(NamedTuple):
     products: int
     whole: bool
 
+    @property
+    def cuttable(self) -> bool:
+        """Whether k may be cut: not in batches, nor where only a triangle is there, or wanted."""
+        return not self.whole and self.products == 1 and "triangle" not in self.layout
+
+    def takes(self, tiles: Tiles) -> bool:
+        """Whether tiles can serve it: those for few columns if C has few rows or columns, hardly fewer than they."""
+        if not isinstance(tiles, SkinnyConfig):
+            return True
+        fitting = next((columns for columns in SKINNY_COLUMNS if columns >= min(self.m, self.n)), None)
+        return fitting == tiles.thread_columns and not self.whole and "triangle" not in self.layout
+
 
 class Choice(NamedTuple):
     """A kernel of ordinary arithmetic units.
 
-    config: its tiles. lies: how it reads A and B, see config.py. splits: into how many parts k is cut.
+    config: its tiles. lies: how it reads A and B, or the wider one of them; see config.py. splits: into how many parts
+    k is cut.
     """
 
-    config: SimtConfig
-    lies: tuple[str, str]
+    config: SimtConfig | SkinnyConfig
+    lies: tuple[str, ...]
     splits: int
 
     def tiles(self, m: int, n: int) -> int:
@@ -85,8 +102,10 @@ def typical_multiprocessors(capability: tuple) -> int:
     return _TYPICAL.get(tuple(capability[:2]), _TYPICAL[8, 0])
 
 
-def tiles(config, m: int, n: int) -> int:
+def tiles(config: Tiles, m: int, n: int) -> int:
     """Tiles of an m x n matrix, for any configuration."""
+    if isinstance(config, SkinnyConfig):
+        return -(-max(m, n) // config.block_rows)
     return -(-m // config.block_rows) * -(-n // config.block_columns)
 
 
@@ -103,30 +122,35 @@ def layout(lies: tuple[str, str]) -> str:
 def work_of(problem: GemmProblem, lies: tuple[str, str]) -> Work:
     """A product on ordinary arithmetic units; lies: as `ways` found it."""
     words = layout(lies) + (", triangle of C" if problem.triangle else "")
-    whole = bool(problem.whole or problem.stored or problem.triangle or problem.batch != ALONE)
+    whole = problem.whole or (problem.batch.tables and problem.batch.products == 1)
     return Work(problem.precision.prefix, words, problem.m, problem.n, problem.k, problem.batch.products, whole)
 
 
 def candidates(work: Work) -> Sequence[Tiles]:
-    """The tiles that there are for a product, the largest first."""
+    """The tiles that there are for a product: those for few columns, then the others, the largest first."""
     if work.kind in MMA_CONFIGS:
         boxed = () if work.layout.endswith(NOT_IN_BOXES) else WGMMA_CONFIGS.get(work.kind, ())
         return (*boxed, *MMA_CONFIGS[work.kind])
     if work.layout.startswith(layout((TRIANGLE, ANY))):
         return TRIANGLES[work.kind]
-    return (STRIDED if work.layout.startswith(layout((ANY, ANY))) else WIDE)[work.kind]
+    usual = (STRIDED if work.layout.startswith(layout((ANY, ANY))) else WIDE)[work.kind]
+    return (*(found for found in SKINNY[work.kind] if work.takes(found)), *usual)
 
 
 def heuristic(work: Work, fitting: Sequence[Tiles], multiprocessors: int) -> GemmConfig:
     """The tiles, of those that fit the device, and the parts of k that should take the least time; the earlier ones of
-    equals. k stays whole where cutting it gains little."""
-    whole = min((GemmConfig(found, 1) for found in fitting), key=lambda found: cycles(work, found, multiprocessors))
-    most = min(work.k // _SHORTEST, _MOST_SPLITS)
-    if work.whole or most < 2:
-        return whole
-    cut = min((GemmConfig(found, parts) for found in fitting for parts in range(2, most + 1)),
-              key=lambda found: cycles(work, found, multiprocessors))
-    return cut if cycles(work, cut, multiprocessors) < _GAIN * cycles(work, whole, multiprocessors) else whole
+    equals. Sums along k stay in order where another order gains little."""
+    ordered = [GemmConfig(found, 1) for found in fitting if not isinstance(found, SkinnyConfig)]
+    most = min(work.k // _SHORTEST, _MOST_SPLITS) if work.cuttable else 1
+    others = [GemmConfig(found, 1) for found in fitting if isinstance(found, SkinnyConfig)]
+    others += [GemmConfig(found, parts) for found in fitting for parts in range(2, most + 1)]
+    times = {config: cycles(work, config, multiprocessors) for config in ordered + others}
+    first, other = (min(some, key=times.__getitem__, default=None) for some in (ordered, others))
+    if first is None or other is None:
+        found = first or other
+        assert found is not None, "no tiles fit"
+        return found
+    return other if times[other] < min(_GAIN * times[first], times[first] - _WORTH) else first
 
 
 def cycles(work: Work, config: GemmConfig, multiprocessors: int) -> float:
@@ -134,7 +158,7 @@ def cycles(work: Work, config: GemmConfig, multiprocessors: int) -> float:
 
     Its blocks take turns at arithmetic and at traffic through L2, which are added, since a block seldom hides one
     behind the other. Each wave of blocks that are there at once costs a start. Parts of k go through memory, and cost
-    another launch that adds them up.
+    another launch that adds them up. With few columns A comes from memory, at its pace.
     """
     kind, (shape, parts) = KINDS[work.kind], (config.tiles, config.splits or 1)
     rows, columns, depth = shape.block_rows, shape.block_columns, cut(work.k, parts, shape.block_depth)[1]
@@ -143,6 +167,8 @@ def cycles(work: Work, config: GemmConfig, multiprocessors: int) -> float:
     rate = kind.rate / _MMA_SHARE if isinstance(shape, WgmmaConfig) else kind.rate
     arithmetic = rows * columns * depth / rate
     traffic = ((rows + columns) * depth * kind.size + rows * columns * kind.sum_size) / _L2
+    if isinstance(shape, SkinnyConfig):
+        traffic += rows * depth * kind.size * (1 / _DRAM - 1 / _L2)
     total = turns * (arithmetic + traffic) + waves * _START
     if parts > 1:
         total += _LAUNCH + 2 * parts * work.m * work.n * kind.sum_size / (_DRAM * multiprocessors)
@@ -167,6 +193,20 @@ def ways(problem: GemmProblem) -> tuple[str, str]:
     a = way(vector, problem.aligned[0], a_row, a_column, problem.m, problem.k)
     b = way(vector, problem.aligned[1], b_column, b_row, problem.n, problem.k)
     return (ANY, ANY) if ANY in (a, b) else (a, b)
+
+
+def skinny_way(problem: GemmProblem) -> str:
+    """How the operand lies that a kernel for few columns reads once: A, or where C has few rows, B."""
+    vector = SKINNY[problem.precision.prefix][0].vector
+    a_row, a_column, b_row, b_column = problem.strides[:4]
+    if turned(problem):
+        return way(vector, problem.aligned[1], b_column, b_row, problem.n, problem.k)
+    return way(vector, problem.aligned[0], a_row, a_column, problem.m, problem.k)
+
+
+def turned(problem: Any) -> bool:
+    """Whether kernels for few columns take a product as C^T = B^T A^T."""
+    return problem.m < problem.n
 
 
 def way(vector: int, aligned: bool, place_stride: int, depth_stride: int, places: int, k: int) -> str:
