@@ -93,7 +93,7 @@ def test_zero_alpha_and_nan(executor):
     """alpha == 0 reads neither A nor B; a NaN past the rest of k, or in a row, spreads no further."""
     A = np.full((256, 133), np.nan, np.float32)
     with use("s", 4, 8):
-        C = gpublas.sgemm("N", "N", 0, A, A[:133, :3], 2.0, np.ones((256, 2), np.float32))
+        C = gpublas.sgemm("N", "N", 0, A, A[:133, :3], 2.0, np.ones((256, 3), np.float32))
         assert (C == 2).all()
         whole = np.full((300, 140), np.nan, np.float32)
         whole[:256, :133] = 1

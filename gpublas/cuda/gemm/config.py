@@ -381,7 +381,7 @@ STRIDED = {
 TRIANGLES = {**STRIDED, "c": STRIDED["c"][1:]}  # the larger tile of "c" would spill on sm_100
 # Tiles for few columns. Many threads along k where there are few rows; few of them where there are many, for each
 # block reads the narrow operand once. Sums of 16 columns leave registers for fewer rows, or fewer threads.
-_SKINNY = {"s": ((8, 4, 3), (4, 8, 3), (4, 16, 2)), "d": ((4, 4, 3), (2, 8, 4), (2, 16, 3)),
-           "c": ((4, 4, 3), (2, 8, 4), (2, 16, 3)), "z": ((4, 4, 3), (2, 8, 3), (2, 16, 2))}
+_SKINNY = {"s": ((8, 4, 3), (4, 8, 3), (4, 16, 2)), "d": ((4, 4, 3), (2, 8, 3), (2, 16, 3)),
+           "c": ((4, 4, 3), (2, 8, 3), (2, 16, 2)), "z": ((4, 4, 3), (2, 8, 3), (2, 16, 2))}
 SKINNY = {prefix: tuple(SkinnyConfig(prefix, rows, columns, along, blocks) for rows, columns, blocks in found
                         for along in (2, 8)) for prefix, found in _SKINNY.items()}
