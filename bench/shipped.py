@@ -6,7 +6,18 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from gpublas.cuda.gemm.config import ACROSS, ALONG_K, ANY, MMA_CONFIGS, STRIDED, TRIANGLE, TRIANGLES, WIDE, SimtConfig
+from gpublas.cuda.gemm.config import (
+    ACROSS,
+    ALONG_K,
+    ANY,
+    FLOAT8_KINDS,
+    MMA_CONFIGS,
+    STRIDED,
+    TRIANGLE,
+    TRIANGLES,
+    WIDE,
+    SimtConfig,
+)
 from gpublas.cuda.gemm.epilogue import Epilogue
 from gpublas.cuda.gemm.mma import mma_kernel
 from gpublas.cuda.gemm.simt import gemm_kernel
@@ -14,7 +25,7 @@ from gpublas.cuda.gemm.simt import gemm_kernel
 CAPABILITIES = ((8, 0), (9, 0), (10, 0))
 _WAYS = ((ALONG_K, ACROSS), (ALONG_K, ALONG_K), (ACROSS, ACROSS))  # in which operands may lie
 _OUT = {"f16": "f16", "bf16": "bf16", "s8": "s32", "tf32": "f32", "tf32x3": "f32", "bf16x9": "f32",
-        "dmma": "f64"}
+        "dmma": "f64", **dict.fromkeys(FLOAT8_KINDS, "f32")}
 
 
 class Shipped(NamedTuple):
