@@ -10,6 +10,7 @@ from gpublas.cuda.gemm.config import (
     ACROSS,
     ALONG_K,
     ANY,
+    FLOAT8_KINDS,
     MMA_CONFIGS,
     SKINNY,
     STRIDED,
@@ -28,7 +29,7 @@ from gpublas.cuda.gemm.wgmma import wgmma_kernel
 CAPABILITIES = ((8, 0), (9, 0), (10, 0))
 _WAYS = ((ALONG_K, ACROSS), (ALONG_K, ALONG_K), (ACROSS, ACROSS))  # in which operands may lie
 _OUT = {"f16": "f16", "bf16": "bf16", "s8": "s32", "tf32": "f32", "tf32x3": "f32", "bf16x9": "f32",
-        "dmma": "f64"}
+        "dmma": "f64", **dict.fromkeys(FLOAT8_KINDS, "f32")}
 
 
 class Shipped(NamedTuple):

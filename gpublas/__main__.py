@@ -18,8 +18,9 @@ def main(arguments: list[str] | None = None) -> int:
     tune.add_argument("--quick", action="store_true", help="few squares and rounds instead of every shape")
     tune.add_argument("--output", metavar="FILE", help="the table to write, instead of the user's for the device")
     tune.add_argument("--kinds", nargs="+", default=(), metavar="KIND",
-                      choices=("s", "d", "c", "z", "f16", "bf16", "s8", "tf32", "tf32x3", "bf16x9", "dmma"),
-                      help="kinds of arithmetic: s d c z f16 bf16 s8 tf32 tf32x3 bf16x9 dmma")
+                      choices=("s", "d", "c", "z", "f16", "bf16", "s8", "tf32", "tf32x3", "bf16x9", "dmma",
+                               "e4m3_e4m3"),
+                      help="kinds of arithmetic: s d c z f16 bf16 s8 tf32 tf32x3 bf16x9 dmma e4m3_e4m3")
     tune.add_argument("--shapes", nargs="+", default=(), metavar="SHAPE",
                       help="shapes instead of the list: MxNxK, or with opA and opB, TN:MxNxK")
     options = parser.parse_args(arguments)

@@ -133,7 +133,8 @@ class _Interface:
 def _wrap(array: Array) -> np.ndarray:
     if array.size == 0:
         return np.empty(array.shape, array.dtype)
-    return np.asarray(_Interface(array))
+    memory = np.asarray(_Interface(array))
+    return memory if memory.dtype == array.dtype else memory.view(array.dtype)  # not all types have a name there
 
 
 def _slow_address(array: np.ndarray) -> int:
@@ -173,7 +174,7 @@ def describe(obj: Any) -> Array | None:
 
 def _interface_of(obj: Any) -> dict | None:
     """The object's `__cuda_array_interface__`; None also for types that it has no name for, such as bfloat16."""
-    if str(getattr(obj, "dtype", "")) == "torch.bfloat16":
+    if str(getattr(obj, "dtype", "")).startswith(("torch.bfloat16", "torch.float8")):
         return None
     return getattr(obj, "__cuda_array_interface__", None)
 
@@ -251,7 +252,7 @@ class _DLVersioned(ctypes.Structure):
 
 
 _DL_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
-_DL_BFLOAT = 4
+_DL_EXTENSIONS = {(4, 16): "bfloat16", (10, 8): "float8_e4m3fn", (12, 8): "float8_e5m2"}  # by code and bits
 _DL_CUDA, _DL_CUDA_MANAGED, _DL_HOST_KINDS = 2, 13, (1, 3)  # 3: pinned host memory
 _DL_READ_ONLY = 1
 
@@ -292,8 +293,8 @@ def _from_dlpack(obj: Any) -> Array | None:
 
 def _dlpack_dtype(code: int, bits: int, lanes: int) -> np.dtype:
     kind = _DL_KINDS.get(code)
-    if lanes == 1 and code == _DL_BFLOAT and bits == 16:
-        return bfloat16()
+    if lanes == 1 and (code, bits) in _DL_EXTENSIONS:
+        return extension_type(_DL_EXTENSIONS[code, bits])
     if lanes != 1 or kind is None:
         raise TypeError(f"DLPack element type (code {code}, {bits} bits, {lanes} lanes) is not supported")
     return np.dtype(f"{kind}{bits // 8}" if kind != "b" else np.bool_)
@@ -301,11 +302,21 @@ def _dlpack_dtype(code: int, bits: int, lanes: int) -> np.dtype:
 
 def bfloat16() -> np.dtype:
     """NumPy's bfloat16, which the package ml_dtypes brings; TypeError says how to get it."""
+    return extension_type("bfloat16")
+
+
+def named_type(name: str) -> np.dtype:
+    """The element type of a name, one of ml_dtypes among them."""
+    return extension_type(name) if name in _DL_EXTENSIONS.values() else np.dtype(name)
+
+
+def extension_type(name: str) -> np.dtype:
+    """A type that the package ml_dtypes adds to NumPy: bfloat16, float8_e4m3fn, float8_e5m2."""
     try:
         import ml_dtypes
     except ImportError as error:
-        raise TypeError('bfloat16 arrays need ml_dtypes; pip install "gpublas[bfloat16]" adds it') from error
-    return np.dtype(ml_dtypes.bfloat16)
+        raise TypeError(f'{name} arrays need ml_dtypes; pip install "gpublas[bfloat16]" adds it') from error
+    return np.dtype(getattr(ml_dtypes, name))
 
 
 def _library(obj: Any) -> str:

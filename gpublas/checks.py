@@ -109,7 +109,7 @@ def extent(routine: str, position: int, name: str, value: Any) -> int:
 _EXACT = 2**53  # integers up to here are floating-point numbers
 
 
-def scalar(routine: str, position: int, name: str, value: Any, wanted: Precision) -> Scalar:
+def scalar(routine: str, position: int | None, name: str, value: Any, wanted: Precision) -> Scalar:
     """A number of the routine's precision: Python or NumPy scalar, 0-d host array, or 0-d device array."""
     if type(value) is float or (type(value) is int and -_EXACT <= value <= _EXACT):  # the common case, made short
         return Scalar(value if wanted.real.itemsize == 8 else float(wanted.real.type(value)), None, position)
@@ -128,7 +128,7 @@ def scalar(routine: str, position: int, name: str, value: Any, wanted: Precision
     return Scalar(1.0, argument, position)
 
 
-def number(routine: str, position: int, name: str, value: Any, wanted: Precision) -> Any:
+def number(routine: str, position: int | None, name: str, value: Any, wanted: Precision) -> Any:
     """A number of the routine's precision on the host: Python or NumPy scalar, or 0-d host array."""
     found = scalar(routine, position, name, value, wanted)
     if found.argument is not None:

@@ -150,7 +150,8 @@ def _tpttr(this: Routine, uplo: Any, AP: Any, A: Any = None) -> Any:
 
 
 def _gemm_strided_batched(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: Any = 0, C: Any = None,
-                          *, compute: Any = None, epilogue: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+                          *, compute: Any = None, epilogue: Any = None, bias: Any = None, out_dtype: Any = None,
+                          scale_a: Any = None, scale_b: Any = None) -> Any:
     """C[i] = alpha op(A[i]) op(B[i]) + beta C[i] for every i, in one launch ({p}gemm_strided_batched of cuBLAS).
 
     opA, opB: "N", "T" or "C", for all products. alpha, beta: numbers or 0-d device arrays, for all products.
@@ -158,8 +159,8 @@ def _gemm_strided_batched(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any,
         a stride of 0, means one matrix for all products.
     C: (products, m, n) array of {dtype}, written in place and returned. Not read when beta == 0, and then may be
         omitted: a new array is returned. With k == 0 the result is beta C.
-    compute, epilogue, bias, out_dtype: as for gemm, with one bias for all products; and as there the generic name takes
-        float16, bfloat16 and int8 too.
+    compute, epilogue, bias, out_dtype, scale_a, scale_b: as for gemm, with one bias and the same scales for all
+        products; and as there the generic name takes float16, bfloat16, 8-bit floats and int8 too.
 
     Raises ArgumentError or DTypeError before anything is written. Source: cuBLAS, {p}gemmStridedBatched.
 
@@ -171,8 +172,9 @@ def _gemm_strided_batched(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any,
     """
     op_a, op_b = checks.flag(this.name, 1, "opA", opA, Op), checks.flag(this.name, 2, "opB", opB, Op)
     a = checks.array(this.name, 4, "A", A, 3)
-    if mixed.wanted(a, compute, epilogue, bias, out_dtype):
-        return mixed.gemm(this, op_a, op_b, alpha, a, B, beta, C, compute, epilogue, bias, None, out_dtype)
+    if mixed.wanted(a, compute, epilogue, bias, out_dtype, scale_a, scale_b):
+        return mixed.gemm(this, op_a, op_b, alpha, a, B, beta, C, compute, epilogue, bias, None, out_dtype, scale_a,
+                          scale_b)
     b, kind = _beside(this, a, 5, B, 3)
     scale_a = checks.scalar(this.name, 3, "alpha", alpha, kind)
     scale_b = checks.scalar(this.name, 6, "beta", beta, kind)

@@ -16,7 +16,8 @@ from .typed import typed
 
 
 def _gemm(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: Any = 0, C: Any = None, *,
-          compute: Any = None, epilogue: Any = None, bias: Any = None, aux: Any = None, out_dtype: Any = None) -> Any:
+          compute: Any = None, epilogue: Any = None, bias: Any = None, aux: Any = None, out_dtype: Any = None,
+          scale_a: Any = None, scale_b: Any = None, bias_grad: Any = None) -> Any:
     """C = alpha op(A) op(B) + beta C, the general matrix product ({p}gemm of reference BLAS).
 
     opA, opB: "N" (as it is), "T" (transpose) or "C" (conjugate transpose), either case; for real matrices "C" is
@@ -35,11 +36,20 @@ def _gemm(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: A
         kernel; or with a "d" before it the gradient: C = (alpha op(A) op(B) + beta C + bias) * activation'(aux).
     bias: array of C's type that is added by the rules of broadcasting: (n,), (1, n) or (m, 1). aux: (m, n) array of
         C's type; with an activation it is written: what went into the activation; a gradient reads that again.
+    bias_grad: array of C's type that is written: the sums, in float32 (float64 where C is), of C as it is then stored,
+        over rows into (n,) or (1, n), over columns into (m, 1): with a gradient as epilogue, that of a bias which had
+        this shape (DRELU_BGRAD of cuBLASLt). The same bits from run to run.
     out_dtype: type of a new C, where there is a choice.
+    scale_a, scale_b: for 8-bit floats, what op(A) and op(B) are multiplied with: numbers, float32 arrays of one number,
+        or of one for each row of op(A), (m,) or (m, 1), and for each column of op(B), (n,) or (1, n). The factor of an
+        element of the product is alpha scale_a scale_b, worked out first; not read when alpha == 0.
 
-    The generic `gemm` also takes float16 and bfloat16 (sums in float32, C of the same type or float32) and int8 (exact
-    sums in int32, C int32, with integers alpha and beta, or float32), on tensor cores where there is a GPU; with these,
-    and with the keywords above, matrices are real and alpha and beta are numbers on the host.
+    The generic `gemm` also takes float16 and bfloat16 (sums in float32, C of the same type or float32), int8 (exact
+    sums in int32, C int32, with integers alpha and beta, or float32) and float8_e4m3fn and float8_e5m2 of ml_dtypes, A
+    of one and B of the other too (sums in float32, C float32, float16 or bfloat16), on tensor cores where there is a
+    GPU; with these, and with the keywords above, matrices are real and alpha and beta are numbers on the host. 8-bit
+    floats are multiplied as float16 numbers, which all of them are: that needs no newer GPU, and keeps float32 sums,
+    which matrix instructions for 8-bit floats do not have everywhere.
 
     Arithmetic is IEEE in {dtype}; |computed - exact| <= c (k + 2) eps (|alpha| |A| |B| + |beta| |C|) with a small c.
     Raises ArgumentError (a ValueError) for a wrong flag, shape, place, a read-only or overlapping C, DTypeError for
@@ -53,8 +63,9 @@ def _gemm(this: Routine, opA: Any, opB: Any, alpha: Any, A: Any, B: Any, beta: A
     """
     op_a, op_b = checks.flag(this.name, 1, "opA", opA, Op), checks.flag(this.name, 2, "opB", opB, Op)
     a = checks.array(this.name, 4, "A", A, 2)
-    if mixed.wanted(a, compute, epilogue, bias, aux, out_dtype):
-        return mixed.gemm(this, op_a, op_b, alpha, a, B, beta, C, compute, epilogue, bias, aux, out_dtype)
+    if mixed.wanted(a, compute, epilogue, bias, aux, out_dtype, scale_a, scale_b, bias_grad):
+        return mixed.gemm(this, op_a, op_b, alpha, a, B, beta, C, compute, epilogue, bias, aux, out_dtype, scale_a,
+                          scale_b, bias_grad)
     b, kind = _beside(this, a, 5, B)
     scale_a = checks.scalar(this.name, 3, "alpha", alpha, kind)
     scale_b = checks.scalar(this.name, 6, "beta", beta, kind)

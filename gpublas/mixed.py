@@ -19,6 +19,8 @@ from .operands import ALONE, Batch
 from .precision import D, Precision, Routine, S
 
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
+FLOAT8 = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}  # types of 8-bit floats, as kinds of arithmetic call them
+_SHORT = {name: short for short, name in FLOAT8.items()}
 _OUT_NAMES = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "int32": "s32"}
 
 
@@ -34,6 +36,7 @@ class Arithmetic(NamedTuple):
 _BY_OPERAND: dict[str, dict[str | None, Arithmetic]] = {
     "float16": {None: Arithmetic("f16", "float16", ("float16", "float32"))},
     "bfloat16": {None: Arithmetic("bf16", "bfloat16", ("bfloat16", "float32"))},
+    **{name: {None: Arithmetic("float8", name, ("float32", "float16", "bfloat16"))} for name in _SHORT},
     "int8": {None: Arithmetic("s8", "int8", ("int32", "float32"))},
     "float32": {None: Arithmetic("f32", "float32", ("float32",)),
                 "tf32": Arithmetic("tf32", "float32", ("float32",)),
@@ -45,19 +48,26 @@ _BY_OPERAND: dict[str, dict[str | None, Arithmetic]] = {
 
 
 class Operands(NamedTuple):
-    """What such a product reads and writes, op already applied: C = epilogue(A B, C, bias, aux)."""
+    """What such a product reads and writes, op already applied: C = epilogue(A B, C, bias, aux).
+
+    scale_a, scale_b: one number, or one for each row of A and column of B, where there are such. bias_grad: sums of C's
+    rows or columns, to be written where they are asked for.
+    """
 
     A: Array
     B: Array
     C: Array
     bias: Array | None
     aux: Array | None
+    scale_a: Array | None = None
+    scale_b: Array | None = None
+    bias_grad: Array | None = None
 
     @property
     def transposed(self) -> Operands:
         """The same product seen the other way, C^T = B^T A^T; the bias keeps its place and changes its axis."""
         return Operands(_turned(self.B), _turned(self.A), _turned(self.C), self.bias,
-                        None if self.aux is None else _turned(self.aux))
+                        None if self.aux is None else _turned(self.aux), self.scale_b, self.scale_a, self.bias_grad)
 
 
 class MixedProblem(NamedTuple):
@@ -66,8 +76,10 @@ class MixedProblem(NamedTuple):
     kind: of arithmetic. out: type of C, "f16", "bf16", "f32", "f64" or "s32". m, n, k: C is m x n, A is m x k; k is 0
     where A and B are not read. strides: row and column strides of A, B, C in elements. chunked: whether A and B begin
     and go on at multiples of 16 bytes. activation: "" or one of ACTIVATIONS. bias: "row" (a number for each row of C),
-    "column" or "". aux: "store", "gradient" or "" (see gpublas.gemm). bias_step, aux_steps: strides in elements. boxes:
-    whether copy engines may bring A and B, as far as strides decide.
+    "column" or "". aux: "store", "gradient" or "" (see gpublas.gemm). bias_step, aux_steps: strides in elements.
+    scale_steps: those of the numbers that rows of A and columns of B are multiplied with, None where there are none.
+    bias_grad, bias_grad_step: which sums of C are asked for, and where they go, as bias and bias_step. boxes: whether
+    copy engines may bring A and B, as far as strides decide.
     """
 
     kind: str
@@ -83,25 +95,38 @@ class MixedProblem(NamedTuple):
     bias_step: int
     aux_steps: tuple[int, int]
     batch: Batch = ALONE
+    scale_steps: tuple[int | None, int | None] = (None, None)
+    bias_grad: str = ""
+    bias_grad_step: int = 0
     boxes: bool = False
 
     @classmethod
     def of(cls, kind: str, out: str, operands: Operands, reads: bool, activation: str, bias: str,
-           aux: str) -> MixedProblem:
-        """The problem of some operands; reads: whether A and B are read at all."""
+           aux: str, bias_grad: str = "") -> MixedProblem:
+        """The problem of some operands; reads: whether A and B are read at all. kind: "float8" for the one of these
+        operands."""
+        if kind == "float8":
+            kind = "_".join(_SHORT[array.dtype.name] for array in (operands.A, operands.B))
         A, B, C = operands.A, operands.B, operands.C
         (m, k), n = A.shape[-2:], B.shape[-1]
         batch = ALONE
         if C.ndim == 3:
             a, b, c = (array.steps[0] if array.shape[0] > 1 else 0 for array in (A, B, C))
             batch = Batch(C.shape[0], a, b, c)
-        bias_step = operands.bias.steps[0 if operands.bias.ndim == 1 or operands.bias.shape[1] == 1 else 1] \
-            if operands.bias is not None else 0
+        bias_step, grad_step = (0 if vector is None else _step(vector)
+                                for vector in (operands.bias, operands.bias_grad))
+        scales = tuple(None if scale is None else _step(scale) for scale in (operands.scale_a, operands.scale_b))
         aux_steps = operands.aux.steps if operands.aux is not None else (0, 0)
         return cls(kind, out, m, n, k if reads else 0,
                    (*A.steps[-2:], *B.steps[-2:], *C.steps[-2:]),  # type: ignore[arg-type]
                    (_chunked(A), _chunked(B)), activation, bias, aux, bias_step, aux_steps,  # type: ignore[arg-type]
-                   batch, all(stride >= 0 for stride in (*A.strides, *B.strides)))
+                   batch, scales, bias_grad, grad_step,  # type: ignore[arg-type]
+                   all(stride >= 0 for stride in (*A.strides, *B.strides)))
+
+
+def _step(vector: Array) -> int:
+    """From one number to the next, in elements, of a vector that may have a second axis; 0 of one number."""
+    return next((step for extent, step in zip(vector.shape, vector.steps, strict=True) if extent > 1), 0)
 
 
 def wanted(a: Argument, *keywords: Any) -> bool:
@@ -110,12 +135,14 @@ def wanted(a: Argument, *keywords: Any) -> bool:
 
 
 def gemm(this: Routine, op_a: Op, op_b: Op, alpha: Any, a: Argument, B: Any, beta: Any, C: Any, compute: Any,
-         epilogue: Any, bias: Any, aux: Any, out_dtype: Any) -> Any:
+         epilogue: Any, bias: Any, aux: Any, out_dtype: Any, scale_a: Any = None, scale_b: Any = None,
+         bias_grad: Any = None) -> Any:
     """The call, once gemm (or gemm_strided_batched, whose arrays have an axis more) has found that it is one of these.
     """
     b = checks.array(this.name, 5, "B", B, a.array.ndim)
     arithmetic = _arithmetic(this, a, compute)
-    checks.dtype(this.name, b, a.array.dtype)
+    if arithmetic.kind != "float8" or b.array.dtype.name not in _SHORT:
+        checks.dtype(this.name, b, a.array.dtype)
     *products, m, n = shape = _shape(this, op_a, a, op_b, b)
     out = _out(this, arithmetic, C, out_dtype)
     numbers = D if out in ("int32", "float64") else S
@@ -124,19 +151,20 @@ def gemm(this: Routine, op_a: Op, op_b: Op, alpha: Any, a: Argument, B: Any, bet
     if C is None:
         if old != 0:
             raise ArgumentError(this.name, 7, "C", "None", "an array, since beta is not 0")
-        C = arrays.empty(a.given, shape, _dtype(out), order="C" if products else "F")
+        C = arrays.empty(a.given, shape, arrays.named_type(out), order="C" if products else "F")
     c = checks.array(this.name, 7, "C", C, len(shape))
-    checks.dtype(this.name, c, _dtype(out))
+    checks.dtype(this.name, c, arrays.named_type(out))
     checks.shape(this.name, c, shape, "rows of op(A), columns of op(B)")
     activation, aux_mode = _epilogue(this, epilogue, aux, out)
-    reads: dict[str, Argument] = {"A": a, "B": b}
+    scale, scales = _scales(this, a, scale_a, m, scale_b, n)
+    reads: dict[str, Argument] = {"A": a, "B": b, **(scales if factor != 0 else {})}
     writes: dict[str, Argument] = {}
-    bias_mode = ""
+    modes = {}  # of bias and its gradient
     if bias is not None:
-        bias_mode, reads["bias"] = _bias(this, bias, m, n, c, out)
+        modes["bias"], reads["bias"] = _bias(this, "bias", bias, m, n, c, out)
+    if bias_grad is not None:
+        modes["bias_grad"], writes["bias_grad"] = _bias(this, "bias_grad", bias_grad, m, n, c, out)
     if aux is not None:
-        if products:
-            raise ArgumentError(this.name, None, "aux", "an array", "None, for a batch")
         found = checks.array(this.name, None, "aux", aux, 2)
         checks.dtype(this.name, found, c.array.dtype)
         checks.shape(this.name, found, (m, n), "that of C")
@@ -145,15 +173,17 @@ def gemm(this: Routine, op_a: Op, op_b: Op, alpha: Any, a: Argument, B: Any, bet
     if updates is None:
         writes["C"] = c
     with call(this.name, reads, writes, updates) as run:
-        if 0 not in shape:
+        if 0 not in shape or "bias_grad" in modes:
             operands = Operands(_operand(run["A"], op_a), _operand(run["B"], op_b), run["C"],
-                                run["bias"] if bias_mode else None, run["aux"] if aux_mode else None)
+                                *(run[name] if name in reads or name in writes else None
+                                  for name in Operands._fields[3:]))
             # Stores go along rows. Not where bits count: no tensor core promises those of B^T A^T to be those of A B.
             if abs(run["C"].strides[-2]) < abs(run["C"].strides[-1]) and not run.context.batch_invariant:
-                operands, bias_mode = operands.transposed, {"row": "column", "column": "row", "": ""}[bias_mode]
-            problem = MixedProblem.of(arithmetic.kind, _OUT_NAMES[out], operands, factor != 0, activation, bias_mode,
-                                      aux_mode)
-            backend.of(run).mixed_gemm(run, problem, factor, old, operands)
+                operands = operands.transposed
+                modes = {name: "column" if mode == "row" else "row" for name, mode in modes.items()}
+            problem = MixedProblem.of(arithmetic.kind, _OUT_NAMES[out], operands, factor != 0, activation,
+                                      modes.get("bias", ""), aux_mode, modes.get("bias_grad", ""))
+            backend.of(run).mixed_gemm(run, problem, factor * scale if factor != 0 else 0.0, old, operands)
     return C
 
 
@@ -175,7 +205,8 @@ def _arithmetic(this: Routine, a: Argument, compute: Any) -> Arithmetic:
     if this.precision is not None and a.array.dtype != this.precision.dtype:
         raise DTypeError(this.name, 4, "A", a.array.dtype, this.precision.dtype.name)
     if by_compute is None:
-        raise DTypeError(this.name, 4, "A", a.array.dtype, "float16, bfloat16, int8, float32 or float64"
+        raise DTypeError(this.name, 4, "A", a.array.dtype, "float16, bfloat16, float8_e4m3fn, float8_e5m2, int8, "
+                         "float32 or float64"
                          + (", with these keywords" if a.array.dtype.kind == "c" else ""))
     found = by_compute.get(None if compute == "ieee" else compute)
     if found is None:
@@ -197,15 +228,32 @@ def _out(this: Routine, arithmetic: Arithmetic, C: Any, out_dtype: Any) -> str:
     return name
 
 
-def _dtype(name: str) -> np.dtype:
-    return arrays.bfloat16() if name == "bfloat16" else np.dtype(name)
-
-
 def _number(this: Routine, position: int, name: str, value: Any, kind: Precision, out: str) -> float:
     found = checks.number(this.name, position, name, value, kind)
     if out == "int32" and (not abs(found) < 2**31 or found != int(found)):
         raise ArgumentError(this.name, position, name, found, "an integer of 32 bits, since C is int32")
     return found
+
+
+def _scales(this: Routine, a: Argument, scale_a: Any, m: int, scale_b: Any,
+            n: int) -> tuple[float, dict[str, Argument]]:
+    """What 8-bit floats are multiplied with: the product of what are numbers, and what are arrays, by name."""
+    factor, found = 1.0, {}
+    for name, value, shapes in (("scale_a", scale_a, ((m,), (m, 1))), ("scale_b", scale_b, ((n,), (1, n)))):
+        if value is None:
+            continue
+        if a.array.dtype.name not in _SHORT:
+            raise ArgumentError(this.name, None, name, "a scale", f"None, since A is {a.array.dtype.name}")
+        array = arrays.describe(value)
+        if array is None or (array.ndim == 0 and array.place == arrays.HOST):
+            factor *= checks.number(this.name, None, name, value, S)
+            continue
+        found[name] = Argument(None, name, array, value)
+        checks.dtype(this.name, found[name], S.dtype)
+        if array.shape not in ((), (1,), *shapes):
+            raise ArgumentError(this.name, None, name, f"shape {array.shape}",
+                                f"a number, or shape {shapes[0]} or {shapes[1]}")
+    return factor, found
 
 
 def _epilogue(this: Routine, epilogue: Any, aux: Any, out: str) -> tuple[str, str]:
@@ -226,20 +274,20 @@ def _epilogue(this: Routine, epilogue: Any, aux: Any, out: str) -> tuple[str, st
     return name, "gradient" if gradient else "store" if aux is not None else ""
 
 
-def _bias(this: Routine, bias: Any, m: int, n: int, c: Argument, out: str) -> tuple[str, Argument]:
+def _bias(this: Routine, name: str, bias: Any, m: int, n: int, c: Argument, out: str) -> tuple[str, Argument]:
     """Which way the bias goes, by the rules of broadcasting: (n,) and (1, n) to every row, (m, 1) to every column."""
     if out == "int32":
-        raise ArgumentError(this.name, None, "bias", "an array", "None, since C is int32")
+        raise ArgumentError(this.name, None, name, "an array", "None, since C is int32")
     found = arrays.describe(bias)
     if found is None:
-        raise DTypeError(this.name, None, "bias", type(bias).__name__, "an array")
-    argument = Argument(None, "bias", found, bias)
+        raise DTypeError(this.name, None, name, type(bias).__name__, "an array")
+    argument = Argument(None, name, found, bias)
     checks.dtype(this.name, argument, c.array.dtype)
     if found.shape in ((n,), (1, n)):
         return "column", argument
     if found.shape == (m, 1):
         return "row", argument
-    raise ArgumentError(this.name, None, "bias", f"shape {found.shape}", f"shape {(n,)}, {(1, n)} or {(m, 1)}")
+    raise ArgumentError(this.name, None, name, f"shape {found.shape}", f"shape {(n,)}, {(1, n)} or {(m, 1)}")
 
 
 def _operand(array: Array, op: Op) -> Array:

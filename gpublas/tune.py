@@ -31,7 +31,7 @@ from .tuning import Entry, Target
 
 KINDS = {"s": "float32", "d": "float64", "c": "complex64", "z": "complex128", "f16": "float16", "bf16": "bfloat16",
          "s8": "int8", "tf32": "float32", "tf32x3": "float32", "bf16x9": "float32",
-         "dmma": "float64"}  # element types of A and B
+         "dmma": "float64", "e4m3_e4m3": "float8_e4m3fn"}  # element types of A and B
 DEFAULT_KINDS, QUICK_KINDS = ("s", "d", "f16", "bf16"), ("s", "d", "f16")
 _ROUNDS, _QUICK_ROUNDS = 9, 3
 _QUICK = 2.0 * 2048**3  # floating-point operations of the largest problem of a quick run, which takes squares only
@@ -56,11 +56,12 @@ class Product:
 
     def __init__(self, run: Any, kind: str, shape: Shape):
         self.run, self.kind, self.shape = run, kind, shape
-        self.dtype = arrays.bfloat16() if kind == "bf16" else np.dtype(KINDS[kind])
+        self.dtype = arrays.named_type(KINDS[kind])
         self._buffers: list[Any] = []
         a = self._array((shape.m, shape.k), shape.op_a, self.dtype)
         b = self._array((shape.k, shape.n), shape.op_b, self.dtype)
-        c = self._array((shape.m, shape.n), "N", np.dtype(np.int32) if kind == "s8" else self.dtype)
+        out = {"s8": np.dtype(np.int32), "e4m3_e4m3": np.dtype(np.float32)}.get(kind, self.dtype)
+        c = self._array((shape.m, shape.n), "N", out)
         self._operands = a, b, c
         if kind in ELEMENT_BYTES:
             self._mixed(Operands(a, b, c, None, None))

@@ -15,7 +15,7 @@ from ..mixed import MixedProblem, Operands
 @np.errstate(all="ignore")
 def mixed_gemm(call: Call, problem: MixedProblem, alpha: float, beta: float, operands: Operands) -> None:
     """C = epilogue(alpha A B + beta C + bias)."""
-    A, B, C, bias, aux = operands
+    A, B, C, bias, aux, scale_a, scale_b, bias_grad = operands
     wide = np.dtype(np.float64 if problem.kind in ("s8", "f64", "dmma") else np.float32)
     real = np.dtype(np.float64 if problem.out == "f64" else np.float32)
     target = _view(C)
@@ -29,7 +29,11 @@ def mixed_gemm(call: Call, problem: MixedProblem, alpha: float, beta: float, ope
             total += int(beta) * target.astype(np.int64)
         target[...] = total.astype(np.int32)  # what does not fit wraps, as in the kernel
         return
-    x = real.type(alpha) * product.astype(real)
+    factor: Any = real.type(alpha)
+    for scale, shape in ((scale_a, (-1, 1)), (scale_b, (1, -1))):
+        if scale is not None:
+            factor = factor * _view(scale).reshape(shape)
+    x = factor * product.astype(real)
     if beta != 0:
         x += real.type(beta) * target.astype(real)
     if bias is not None:
@@ -41,6 +45,9 @@ def mixed_gemm(call: Call, problem: MixedProblem, alpha: float, beta: float, ope
             _view(aux)[...] = x.astype(aux.dtype)
         x = _activate(problem.activation, x)
     target[...] = x.astype(target.dtype)
+    if bias_grad is not None:
+        sums = target.astype(real).sum(1 if problem.bias_grad == "row" else 0)
+        _view(bias_grad)[...] = sums.reshape(bias_grad.shape).astype(bias_grad.dtype)
 
 
 def _view(array: Array) -> np.ndarray:

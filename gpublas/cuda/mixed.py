@@ -35,6 +35,8 @@ from .trust import verdict
 _PLANS = 4096
 _SIMT = {"f32": S, "f64": D}  # kinds of arithmetic that are IEEE, and so not for tensor cores
 _ORDINARY = {"tf32": "f32", "tf32x3": "f32", "bf16x9": "f32", "dmma": "f64"}  # what serves a kind without tensor cores
+_SUM_BYTES = {"f32": 4, "f64": 8}
+_ALIGNED = 256  # bytes: where parts of the workspace begin
 _FAR = 2**31  # bytes: offsets within a tile of an operand that lies along k have 32 bits
 
 
@@ -85,17 +87,22 @@ def plan_mixed(capability: tuple, problem: MixedProblem, whole: bool, target: tu
     for what the heuristic alone makes of it on a typical device of the capability.
     """
     target = target or tuning.typical(capability)
+    if 0 in (problem.m, problem.n):
+        return _with_sums(capability, problem, Plan(()))
     if problem.kind in _SIMT:
-        return _simt_plan(target, problem, whole)
+        return _with_sums(capability, problem, _simt_plan(target, problem, whole))
     config, wanted = choose(target, problem, whole)
     parts, length = cut(problem.k, wanted or 1, config.block_depth)
     launch = _wgmma_launch if isinstance(config, WgmmaConfig) else _mma_launch
     if parts == 1:
-        return Plan((launch(target, problem, config, At("A", 0), At("B", 0), At("C", 0), "alpha", "beta"),))
+        product = launch(target, problem, config, At("A", 0), At("B", 0), At("C", 0), "alpha", "beta")
+        if isinstance(config, WgmmaConfig):
+            return _with_sums(capability, problem, Plan((product,)))
+        return _with_tile_sums(capability, problem, config, product) if problem.bias_grad else Plan((product,))
     from .gemm.epilogue import Epilogue
 
     sums, out = (D, "f64") if problem.kind == "dmma" else (S, "f32")
-    plain = problem._replace(out=out, activation="", bias="", aux="", bias_step=0, aux_steps=(0, 0))
+    plain = problem._replace(out=out, activation="", bias="", aux="", bias_step=0, aux_steps=(0, 0), bias_grad="")
     sum_size = sums.dtype.itemsize
     launches = [launch(target, part, config, At("A", a), At("B", b), At("workspace", c), 1, 0)
                 for part, a, b, c in split_problem(plain, parts, length, ELEMENT_BYTES[problem.kind], sum_size)]
@@ -103,20 +110,67 @@ def plan_mixed(capability: tuple, problem: MixedProblem, whole: bool, target: tu
     fused = ("bias", problem.bias_step, "aux", *problem.aux_steps)
     launches.append(fold_launch(capability, sums, problem, parts, dataclasses.astuple(epilogue),
                                 (0, 0, 0, "alpha", 0, "beta", 0), fused))
-    return Plan(tuple(launches), parts * problem.m * problem.n * sum_size)
+    return _with_sums(capability, problem, Plan(tuple(launches), parts * problem.m * problem.n * sum_size))
+
+
+def _with_tile_sums(capability, problem, config, launch):
+    """The plan of a kernel that keeps sums of its tiles in workspace: another launch adds them up."""
+    lines, tiles_along = (problem.m, -(-problem.n // config.block_columns)) if problem.bias_grad == "row" else \
+        (problem.n, -(-problem.m // config.block_rows))
+    kind = "f64" if problem.kind == "dmma" else "f32"
+    last = _sums_launch(capability, kind, problem.out, At("workspace", 0), "bias_grad", lines, tiles_along, tiles_along,
+                        1, lines, problem.bias_grad_step)
+    return Plan((launch, last), lines * tiles_along * _SUM_BYTES[kind])
+
+
+def _with_sums(capability, problem, plan):
+    """The plan with launches after it that add up rows or columns of C, where these are asked for."""
+    c_row, c_column = problem.strides[4:]
+    lines, count, line_step, step = (problem.m, problem.n, c_row, c_column) if problem.bias_grad == "row" else \
+        (problem.n, problem.m, c_column, c_row)
+    if not problem.bias_grad or lines == 0:
+        return plan
+    from .gemm.sums import PIECE
+
+    kind, pieces = "f64" if problem.out == "f64" else "f32", -(-count // PIECE)
+    if pieces < 2:
+        return Plan((*plan.launches, _sums_launch(capability, problem.out, problem.out, "C", "bias_grad", lines, count,
+                                                  PIECE, line_step, step, problem.bias_grad_step)),
+                    plan.workspace_bytes)
+    start = -(-plan.workspace_bytes // _ALIGNED) * _ALIGNED
+    both = (_sums_launch(capability, problem.out, kind, "C", At("workspace", start), lines, count, PIECE, line_step,
+                         step, 1),
+            _sums_launch(capability, kind, problem.out, At("workspace", start), "bias_grad", lines, pieces, pieces, 1,
+                         lines, problem.bias_grad_step))
+    return Plan((*plan.launches, *both), start + lines * pieces * _SUM_BYTES[kind])
+
+
+def _sums_launch(capability, kind, out, given, sums, lines, count, piece, *steps):
+    from .gemm.sums import THREADS, sums_kernel
+
+    pieces = max(1, -(-count // max(piece, 1)))
+    return Launch.of(build(sums_kernel, kind, out, capability=capability), -(-lines * pieces // THREADS), given, sums,
+                     lines, count, piece, *steps)
 
 
 def _mma_launch(target, problem, config, a, b, c, alpha, beta):
     from .gemm.epilogue import Epilogue
     from .gemm.mma import mma_kernel
 
-    epilogue = Epilogue(problem.out, problem.activation, problem.bias, problem.aux)
+    epilogue = Epilogue(problem.out, problem.activation, problem.bias, problem.aux, problem.bias_grad)
     kernel = build(mma_kernel, *_both_lie(problem), dataclasses.astuple(epilogue), *dataclasses.astuple(config),
                    capability=target.capability)
     batch = problem.batch
     return Launch.of(
         kernel, _blocks(problem, config), a, b, c, problem.m, problem.n, problem.k, *problem.strides, batch.a, batch.b,
-        batch.c, batch.tables, "bias", problem.bias_step, "aux", *problem.aux_steps, alpha, beta)
+        batch.c, batch.tables, "bias", problem.bias_step, "aux", *problem.aux_steps, alpha, beta,
+        *_scale("scale_a", problem.scale_steps[0]), *_scale("scale_b", problem.scale_steps[1]),
+        At("workspace", 0) if problem.bias_grad else 0)
+
+
+def _scale(name, step):
+    """Address and step of a scale, where there is one."""
+    return (0, 0) if step is None else (name, step)
 
 
 def _wgmma_launch(target, problem, config, a, b, c, alpha, beta):
@@ -171,7 +225,8 @@ def _simt_plan(target, problem, whole):
 
 
 def choose(target: tuning.Target, problem: MixedProblem, whole: bool) -> GemmConfig:
-    """The tiles and the parts of k for a problem; whole: k must not be cut, as it never is for integers or batches."""
+    """The tiles and the parts of k for a problem; whole: k must not be cut, as it never is for integers,
+    batches, or scales of rows and columns."""
     work = work_of(problem, whole)
     found = tuning.choose(target, work)
     if isinstance(found.tiles, WgmmaConfig) and work.layout.endswith(NOT_IN_BOXES):  # named for others
@@ -185,7 +240,8 @@ def work_of(problem: MixedProblem, whole: bool = False) -> Work:
     if problem.kind in WGMMA_CONFIGS and not _in_boxes(problem):
         words += NOT_IN_BOXES
     return Work(problem.kind, words, problem.m, problem.n, problem.k, problem.batch.products,
-                whole or problem.kind == "s8" or problem.batch != ALONE)
+                whole or problem.kind == "s8" or problem.batch != ALONE
+                or problem.scale_steps != (None, None))
 
 
 def _blocks(problem, config):

@@ -305,7 +305,7 @@ def register_groups(text: str, taken: int, given: int, count: int):
     """`change(registers)`: PTX that makes `given` registers of `taken` neighbours, for each of `count` such groups of a
     tuple. In the text the results come first: $0 is the first of them."""
     results = ir.LiteralStructType([_LANE] * given) if given > 1 else _LANE
-    constraints = ",".join(["=r"] * given + ["r"] * taken)
+    constraints = ",".join(["=&r" if given > 1 else "=r"] * given + ["r"] * taken)
 
     @intrinsic
     def change(typing_context, registers):

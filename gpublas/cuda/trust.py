@@ -18,8 +18,9 @@ import numpy as np
 
 from .. import arrays, diskcache, tuning
 from ..arrays import Array
-from ..mixed import MixedProblem, Operands
+from ..mixed import FLOAT8, MixedProblem, Operands
 from ..version import __version__
+from .gemm.config import FLOAT8_KINDS
 
 _FOLDER = "verdicts"
 # Shapes and orders: one row, parts of tiles, several slabs and a rest of k; both ways of lying, and no whole chunks.
@@ -98,21 +99,21 @@ def _product(device, kind, family, A, B):
     from .gemm.config import MMA_CONFIGS, WGMMA_CONFIGS, GemmConfig, Tiles
     from .mixed import plan_mixed
 
-    name = _TYPES.get(kind, "float32")
-    dtype = arrays.bfloat16() if name == "bfloat16" and kind == "bf16" else np.dtype(name)
+    names = [FLOAT8[part] for part in kind.split("_")] if kind in FLOAT8_KINDS else [_TYPES.get(kind, "float32")] * 2
+    type_a, type_b = map(arrays.named_type, names)
     stream = device.stream(None)
     run = SimpleNamespace(device=device, stream=stream, memory=[], plans_run=0, recorder=None)
-    out = np.dtype(np.float64 if name == "float64" else np.float32)
+    out = np.dtype(np.float64 if type_a == np.float64 else np.float32)
     operands = []
-    for values in (A.astype(dtype), B.astype(dtype), np.full((len(A), B.shape[1]), np.nan, out)):
+    for values in (A.astype(type_a), B.astype(type_b), np.full((len(A), B.shape[1]), np.nan, out)):
         compact = values if values.flags.c_contiguous else values.T
         buffer = device.allocate(compact.nbytes, stream)
         device.upload(compact, buffer.pointer, stream)
         run.memory.append((buffer.pointer, compact.nbytes))
         operands.append(Array(buffer.pointer, values.shape, values.strides, values.dtype, True, device.place, buffer))
     a, b, c = operands
-    out_name = "f64" if name == "float64" else "f32"
-    problem = MixedProblem.of(kind, out_name, Operands(a, b, c, None, None), True, "", "", "")
+    problem = MixedProblem.of(kind, "f64" if out == np.float64 else "f32", Operands(a, b, c, None, None), True, "", "",
+                              "")
     pointers = dict(zip("ABC", (array.pointer for array in operands), strict=True))
     families: dict[str, Mapping[str, Sequence[Tiles]]] = {"mma": MMA_CONFIGS, "wgmma": WGMMA_CONFIGS, "simt": {}}
     explicit = tuple(GemmConfig(tiles, 1) for tiles in families[family].get(kind, ())[-1:])

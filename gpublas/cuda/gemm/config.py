@@ -177,7 +177,9 @@ PANEL = 64  # elements of 16 bits in a row of a slab across k
 ROW_BYTES = 128  # of a slab in shared memory along k: eight chunks of 16, which XOR with the row permutes
 _DYNAMIC_SHARED_LIMIT = 227 * 1024  # sm_90; sm_80 has 163 KiB, see fits()
 _SHARED_LIMITS = {8: 163 * 1024}  # by major capability, where it is less
-ELEMENT_BYTES = {"f16": 2, "bf16": 2, "s8": 1, "tf32": 4, "tf32x3": 4, "bf16x9": 4, "dmma": 8}
+ELEMENT_BYTES = {"f16": 2, "bf16": 2, "s8": 1, "tf32": 4, "tf32x3": 4, "bf16x9": 4, "dmma": 8,
+                 "e4m3_e4m3": 1, "e4m3_e5m2": 1, "e5m2_e4m3": 1, "e5m2_e5m2": 1}
+FLOAT8_KINDS = tuple(kind for kind in ELEMENT_BYTES if "_" in kind)  # by the types of A and B
 
 
 @dataclass(frozen=True)

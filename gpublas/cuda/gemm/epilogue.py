@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from numba import cuda, float32, float64, int32, uint16, uint32
 
 from ..ptx import instruction, pointer_to
+from .config import FLOAT8_KINDS
 
 device = cuda.jit(device=True)
 
@@ -24,13 +25,14 @@ class Epilogue:
 
     out: type of C, "f16", "bf16", "f32", "f64" or "s32". activation: see activation_functions; "" for none. bias:
     "row" (a number for each row of C), "column" or "". aux: "store" (what goes into the activation), "gradient" (what
-    once went in), or "".
+    once went in), or "". bias_grad: whether sums of rows or columns of C are kept, as bias; see sums.py.
     """
 
     out: str
     activation: str = ""
     bias: str = ""
     aux: str = ""
+    bias_grad: str = ""
 
 
 OUT_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "s32": 4, "f64": 8}  # of an element of C
@@ -78,7 +80,8 @@ def _silu_slope(one):
 
 
 def element_access(kind: str):
-    """Device functions (load, store): one element of a type at an address and an index, as float32 (int32 for s32)."""
+    """Device functions (load, store): one element of a type at an address and an index, as float32 (float64, int32 for
+    f64, s32). store gives back what is stored, rounded."""
     if kind in _WIDE:
         element = _WIDE[kind]
 
@@ -89,6 +92,7 @@ def element_access(kind: str):
         @device
         def store(address, at, value):
             pointer_to(address, element)[at] = value
+            return value
     elif kind == "f16":
         @device
         def load(address, at):
@@ -96,7 +100,9 @@ def element_access(kind: str):
 
         @device
         def store(address, at, value):
-            pointer_to(address, uint16)[at] = _float_to_half(value)
+            rounded = _float_to_half(value)
+            pointer_to(address, uint16)[at] = rounded
+            return _half_to_float(rounded)
     else:
         @device
         def load(address, at):
@@ -104,15 +110,17 @@ def element_access(kind: str):
 
         @device
         def store(address, at, value):
-            pointer_to(address, uint16)[at] = _float_to_bfloat(value)
+            rounded = _float_to_bfloat(value)
+            pointer_to(address, uint16)[at] = rounded
+            return _as_float(uint32(uint32(rounded) << uint32(16)))
     return load, store
 
 
-def finisher(kind: str, out: str, activation: str, bias: str, aux: str):
+def finisher(kind: str, out: str, activation: str, bias: str, aux: str, bias_grad: str = ""):
     """Device function: one element of C from its sum, a float64 number for "dmma", else 32 bits as `kind` has them.
 
     finish(C, at, sum, i, j, bias, bias_step, aux, aux_at, alpha, beta): element (i, j) is C[at]; bias and aux are
-    addresses; aux is of C's type and its element is aux[aux_at].
+    addresses; aux is of C's type and its element is aux[aux_at]. It gives back what is stored, rounded to C's type.
     """
     if out == "s32":
         load, store = element_access(out)
@@ -122,7 +130,7 @@ def finisher(kind: str, out: str, activation: str, bias: str, aux: str):
             value = int32(alpha * int32(sum))
             if beta != 0:
                 value = int32(value + int32(beta * load(C, at)))
-            store(C, at, value)
+            return store(C, at, value)
         return finish_integers
     finish_number = number_finisher(out, activation, bias, aux)
     if kind == "dmma":
@@ -130,15 +138,37 @@ def finisher(kind: str, out: str, activation: str, bias: str, aux: str):
     if kind == "s8":
         @device
         def finish(C, at, sum, i, j, bias_at, bias_step, aux_at, aux_place, alpha, beta):
-            finish_number(C, at, float32(int32(sum)), i, j, bias_at, bias_step, aux_at, aux_place, alpha, beta)
+            return finish_number(C, at, float32(int32(sum)), i, j, bias_at, bias_step, aux_at, aux_place, alpha, beta)
     else:
+        unit = float32(2.0 ** (8 * kind.count("e4m3")))  # these numbers are multiplied as 2**-8 of theirs
+
         @device
         def finish(C, at, sum, i, j, bias_at, bias_step, aux_at, aux_place, alpha, beta):
-            finish_number(C, at, _as_float(sum), i, j, bias_at, bias_step, aux_at, aux_place, alpha, beta)
+            return finish_number(C, at, unit * _as_float(sum), i, j, bias_at, bias_step, aux_at, aux_place, alpha,
+                                 beta)
     return finish
 
 
-def number_finisher(out: str, activation: str, bias: str, aux: str):
+def scaler(kind: str):
+    """Device function: alpha for element (i, j), times what operands of 8-bit floats are to be multiplied with.
+
+    scale_a, scale_b: addresses of float32 numbers for the rows of A and columns of B with steps in elements, or 0.
+    """
+    if kind not in FLOAT8_KINDS:
+        return device(lambda alpha, i, j, scale_a, a_step, scale_b, b_step: alpha)
+
+    @device
+    def scaled(alpha, i, j, scale_a, a_step, scale_b, b_step):
+        if scale_a != 0:
+            alpha *= pointer_to(scale_a, float32)[i * a_step]
+        if scale_b != 0:
+            alpha *= pointer_to(scale_b, float32)[j * b_step]
+        return alpha
+
+    return scaled
+
+
+def number_finisher(out: str, activation: str, bias: str, aux: str, bias_grad: str = ""):
     """Device function like `finisher`'s for a sum that is a number: float64 where C is, else float32."""
     load, store = element_access(out)
     function, slope = activation_functions(activation, float64 if out == "f64" else float32)
@@ -159,7 +189,7 @@ def number_finisher(out: str, activation: str, bias: str, aux: str):
             x *= slope(load(aux_at, aux_place))
         else:
             x = function(x)
-        store(C, at, x)
+        return store(C, at, x)
 
     return finish
 

@@ -14,15 +14,18 @@ from numba import cuda, int32, int64, uint8, uint16, uint32, uint64
 from ..compile import KernelSource
 from ..ptx import commit_copies, copy_async, matrix_at, pointer_to, shared_address, shared_pointer, wait_copies
 from .config import ALONG_K, ANY, CHUNK, ROW_BYTES, MmaConfig
-from .epilogue import OUT_BYTES, finisher
+from .epilogue import OUT_BYTES, finisher, scaler
 from .fragments import swizzle, warp_tile
+from .sums import tile_summer
 from .tiles import tile_placer
 from .tuples import tuple_of
 
 device = cuda.jit(device=True)
 
-# Addresses; m, n, k; six strides; three steps of a batch, tables; bias and aux with their steps. Then two scalars.
+# Addresses; m, n, k; six strides; three steps of a batch, tables; bias and aux with their steps. Then two scalars, two
+# scales with their steps, and an address for sums.
 PARAMETERS = "lll" + "lll" + "llllll" + "llli" + "ll" + "lll"
+LAST_PARAMETERS = "llll" + "l"
 _BITS = {1: uint8, 2: uint16, 4: uint32, 8: uint64}
 
 
@@ -33,7 +36,8 @@ def mma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSourc
     A, B, C: addresses of A (m x k), B (k x n), C (m x n), or of tables of such addresses. m, n, k.
     a_row ... c_column: strides in elements. a_batch, b_batch, c_batch, tables: see simt.py.
     bias, bias_step, aux, aux_row, aux_column: see epilogue.py; steps in elements.
-    alpha, beta: numbers of the sums' type.
+    alpha, beta: numbers of the sums' type. scale_a ... scale_b_step: see epilogue.py. bias_grad:
+    address for a tile's sums, see sums.py.
     """
     config = MmaConfig(*tiles)
     BM, BN, T, STAGES = config.block_rows, config.block_columns, config.threads, config.stages
@@ -49,7 +53,8 @@ def mma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSourc
     wait, wait_all = wait_copies(STAGES - 2), wait_copies(0)
     load_a0, load_a1, load_a2, load_a3 = loads_a
     load_b0, load_b1, load_b2, load_b3 = loads_b
-    finish, place = finisher(config.kind, *epilogue), tile_placer(BM, BN)
+    finish, scaled, place = finisher(config.kind, *epilogue), scaler(config.kind), tile_placer(BM, BN)
+    keep_result, add_results = tile_summer(epilogue[4], config.kind, T, BM, BN, PITCH)
 
     @device
     def multiply_slab(sums, fa, fb, read, after, at_a, at_b):
@@ -66,7 +71,8 @@ def mma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSourc
         return multiply(sums, ga, gb), fa, fb
 
     def kernel(A, B, C, m, n, k, a_row, a_column, b_row, b_column, c_row, c_column, a_batch, b_batch, c_batch, tables,
-               bias, bias_step, aux, aux_row, aux_column, alpha, beta):
+               bias, bias_step, aux, aux_row, aux_column, alpha, beta, scale_a, scale_a_step, scale_b, scale_b_step,
+               bias_grad):
         shared = cuda.shared.array(0, element, alignment=1024)
         base = shared_address(shared)
         t = int32(cuda.threadIdx.x)
@@ -140,12 +146,15 @@ def mma_kernel(a_lies: str, b_lies: str, epilogue: tuple, *tiles) -> KernelSourc
         while at < BM * BN:
             i, j = int32(at // BN), int32(at % BN)
             if i < rows and j < columns:
-                finish(c, (top + i) * c_row + (left + j) * c_column, shared[i * PITCH + j], top + i, left + j, bias,
-                       bias_step, aux, (top + i) * aux_row + (left + j) * aux_column, alpha, beta)
+                factor = scaled(alpha, top + i, left + j, scale_a, scale_a_step, scale_b, scale_b_step)
+                result = finish(c, (top + i) * c_row + (left + j) * c_column, shared[i * PITCH + j], top + i, left + j,
+                                bias, bias_step, aux, (top + i) * aux_row + (left + j) * aux_column, factor, beta)
+                keep_result(shared, i * PITCH + j, result)
             at += int32(T)
+        add_results(shared, bias_grad, m, n, top, left, rows, columns)
 
     scalars = {"s32": "ii", "f64": "dd"}.get(epilogue[0], "ff")
-    return KernelSource(kernel, PARAMETERS + scalars, (), T, config.min_blocks, config.shared_bytes)
+    return KernelSource(kernel, PARAMETERS + scalars + LAST_PARAMETERS, (), T, config.min_blocks, config.shared_bytes)
 
 
 def _fillers(lies, extent, config):

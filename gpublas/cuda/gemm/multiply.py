@@ -11,6 +11,7 @@ from numba import cuda
 from numba.cuda import types
 
 from ..ptx import each_register, multiply_fragments, multiply_short_fragments, picked, register_groups
+from .config import FLOAT8_KINDS
 
 device = cuda.jit(device=True)
 
@@ -28,6 +29,8 @@ def multiplier(kind: str, rows: int, columns: int):
         return _nine(rows, columns)
     if kind.startswith("tf32"):
         return _rounded(kind, rows, columns)
+    if kind in FLOAT8_KINDS:
+        return _widened(kind, rows, columns)
     return multiply_fragments(rows, columns, _SHAPES[kind], types.int32 if kind == "s8" else types.float32)
 
 
@@ -120,3 +123,40 @@ def _joined(count, size):
     """Device function: of `count` fragments of `size` registers and as many more, each with its partner behind it."""
     return picked(tuple(first + fragment * size + place for fragment in range(count) for first in (0, count * size)
                         for place in range(size)))
+
+
+# Four 8-bit floats to four float16 numbers, in two registers. An e5m2 number is the upper half of its float16. The
+# seven bits of an e4m3 number beside its sign are those of a float16 number 2**8 times smaller, subnormal ones too; but
+# NaN, all of whose bits are set, must get one bit more.
+_WIDEN = {"e5m2": "prmt.b32 $0, $2, 0, 0x1404; prmt.b32 $1, $2, 0, 0x3424;", "e4m3": (
+    "{ .reg .b32 low, high, carry; "
+    "and.b32 carry, $2, 0x7f7f7f7f; add.u32 carry, carry, 0x01010101; shr.u32 carry, carry, 1; shr.u32 high, $2, 1; "
+    "lop3.b32 high, high, carry, 0x40404040, 0xd8; lop3.b32 high, high, $2, 0x80808080, 0xd8; "
+    "shl.b32 low, $2, 7; and.b32 low, low, 0x80808080; "
+    "prmt.b32 $0, low, high, 0x5140; prmt.b32 $1, low, high, 0x7362; }")}
+
+
+def _widened(kind, rows, columns):
+    """`multiplier` for 8-bit floats, which are all float16 numbers too, as such: products are exact, sums those of
+    float32.
+
+    Matrix instructions for 8-bit floats are for sm_89 and later only, and on some of these keep fewer bits of sums than
+    float32 has (J. Zhang et al., "SageAttention2", arXiv 2411.10958, section 3). A step of 32 bytes is two
+    instructions of 16 along k; of the four numbers in a register either half takes two.
+    """
+    type_a, type_b = kind.split("_")
+    multiply = multiply_fragments(rows, columns, _SHAPES["f16"], types.float32)
+    widen_a = register_groups(_WIDEN[type_a], 1, 2, 4 * rows)
+    widen_b = register_groups(_WIDEN[type_b], 1, 2, 2 * columns)
+    first_a, second_a = (picked(tuple(8 * fragment + place for fragment in range(rows) for place in places))
+                         for places in ((0, 2, 1, 3), (4, 6, 5, 7)))
+    first_b, second_b = (picked(tuple(4 * fragment + place for fragment in range(columns) for place in places))
+                         for places in ((0, 1), (2, 3)))
+
+    @device
+    def multiply_both(sums, a, b):
+        wide_a, wide_b = widen_a(a), widen_b(b)
+        sums = multiply(sums, first_a(wide_a), first_b(wide_b))
+        return multiply(sums, second_a(wide_a), second_b(wide_b))
+
+    return multiply_both

@@ -2,9 +2,9 @@
 strides and alignment, and of how many multiprocessors the device has.
 
 Parts of k are equal parts of each tile's k. Equal parts of all tiles' k, one for each block that fits at once
-(stream-K, M. Osama et al., PPoPP 2023), would by the model below take over 5 % less time for about a quarter of the shapes in
-shapes.py on 108 to 148 multiprocessors (s: 44 to 60 of 193, at most 28 %; f16: 17 to 34 of 256), 1 to 4 % on average:
-not yet done.
+(stream-K, M. Osama et al., PPoPP 2023), would by the model below take over 5 % less time for about a quarter of the
+shapes in shapes.py on 108 to 148 multiprocessors (s: 44 to 60 of 193, at most 28 %; f16: 17 to 34 of 256), 1 to 4 % on
+average: not yet done.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .config import (
     ACROSS,
     ALONG_K,
     ANY,
+    FLOAT8_KINDS,
     MMA_CONFIGS,
     SKINNY,
     SKINNY_COLUMNS,
@@ -46,11 +47,13 @@ class Kind(NamedTuple):
     sum_size: int
 
 
-# Rates from NVIDIA's A100 white paper; a complex product is four real ones, tf32x3 three of tf32, bf16x9 nine of bf16.
-# Later GPUs have about twice these everywhere, and hardly more bandwidth a multiprocessor.
+# Rates from NVIDIA's A100 white paper; a complex product is four real ones, tf32x3 three of tf32, bf16x9 nine of bf16;
+# 8-bit floats are multiplied as f16. Later GPUs have about twice these everywhere, and hardly more bandwidth a
+# multiprocessor.
 KINDS = {"s": Kind(64, 4, 4), "d": Kind(32, 8, 8), "c": Kind(16, 8, 8), "z": Kind(8, 16, 16), "f16": Kind(1024, 2, 4),
          "bf16": Kind(1024, 2, 4), "s8": Kind(2048, 1, 4), "tf32": Kind(512, 4, 4), "tf32x3": Kind(512 / 3, 4, 4),
-         "bf16x9": Kind(1024 / 9, 4, 4), "dmma": Kind(64, 8, 8)}
+         "bf16x9": Kind(1024 / 9, 4, 4), "dmma": Kind(64, 8, 8),
+         **dict.fromkeys(FLOAT8_KINDS, Kind(1024, 1, 4))}
 _MMA_SHARE = 0.62  # of the rate of Hopper's warpgroups that single warps get (W. Luo et al., arXiv 2402.13499)
 _L2, _DRAM = 32, 13  # bytes of a multiprocessor a cycle (A100: 5.1 TB/s as measured, 2.0 TB/s)
 _START = 2000  # cycles until a block's first slab is there, and from its last one to its end
