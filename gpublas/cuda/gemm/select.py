@@ -2,9 +2,9 @@
 strides and alignment, and of how many multiprocessors the device has.
 
 Parts of k are equal parts of each tile's k. Equal parts of all tiles' k, one for each block that fits at once
-(stream-K, M. Osama et al., PPoPP 2023), would by the model below take over 5 % less time for about a quarter of the shapes in
-shapes.py on 108 to 148 multiprocessors (s: 44 to 60 of 193, at most 28 %; f16: 17 to 34 of 256), 1 to 4 % on average:
-not yet done.
+(stream-K, M. Osama et al., PPoPP 2023), would by the model below take over 5 % less time for about a quarter of the
+shapes in shapes.py on 108 to 148 multiprocessors (s: 44 to 60 of 193, at most 28 %; f16: 17 to 34 of 256), 1 to 4 % on
+average: not yet done.
 """
 
 from __future__ import annotations
