@@ -273,8 +273,9 @@ def _arithmetic(this: Routine, a: Argument, compute: Any) -> Arithmetic:
     if this.precision is not None and a.array.dtype != this.precision.dtype:
         raise DTypeError(this.name, a.position, a.name, a.array.dtype, this.precision.dtype.name)
     if by_compute is None:
+        known = ", ".join(name for name in _BY_OPERAND if name != "float64") + " or float64"
         raise DTypeError(this.name, a.position, a.name, a.array.dtype,
-                         "float16, bfloat16, float8_e4m3fn, float8_e5m2, int8, float32 or float64" + (", with these keywords" if a.array.dtype.kind == "c" else ""))
+                         known + (", with these keywords" if a.array.dtype.kind == "c" else ""))
     found = by_compute.get(None if compute == "ieee" else compute)
     if found is None:
         raise ArgumentError(this.name, None, "compute", repr(compute), " or ".join(

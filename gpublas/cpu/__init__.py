@@ -10,5 +10,6 @@ from .mixed import mixed_gemm, mixed_gemm_many
 __all__ = [
     "assign", "asum", "axpby", "axpy", "combine", "copy", "dot", "gemm", "gemm_many", "gemmtr", "gemv", "geqrf",
     "ger", "getrf", "getri", "getrs", "iamax", "matinv", "mixed_gemm",
-    "mixed_gemm_many", "multiply", "nrm2", "rot", "rotm", "scal", "swap", "symm", "symv", "syr", "syr2k", "syrk", "trmm", "trmv", "trsm", "trsm_many", "trsv",
+    "mixed_gemm_many", "multiply", "nrm2", "rot", "rotm", "scal", "swap",
+    "symm", "symv", "syr", "syr2k", "syrk", "trmm", "trmv", "trsm", "trsm_many", "trsv",
 ]
