@@ -32,6 +32,12 @@ _OUT = {"f16": "f16", "bf16": "bf16", "s8": "s32", "tf32": "f32", "tf32x3": "f32
         "dmma": "f64", **dict.fromkeys(FLOAT8_KINDS, "f32")}
 
 
+# Which kernels a GPU has run, by family and arithmetic (the first word of a kernel's name): the GPU's name and the file
+# under bench/results/ that shows it. Whatever is not here is marked in the static report.
+SEEN: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
+UNSEEN = "never run on a GPU"
+
+
 class Shipped(NamedTuple):
     """One kernel: family, a name that a reader knows, what `build` takes, and the compute capabilities it is for."""
 
@@ -40,6 +46,12 @@ class Shipped(NamedTuple):
     factory: Callable[..., Any]
     parameters: tuple
     targets: tuple[tuple, ...] = CAPABILITIES
+
+    @property
+    def seen(self) -> str:
+        """The GPUs that have run kernels of this family and arithmetic, or that none has."""
+        gpus = [gpu for gpu, _ in SEEN.get((self.family, self.name.partition(" ")[0]), ())]
+        return ", ".join(dict.fromkeys(gpus)) or UNSEEN
 
 
 def kernels() -> Iterator[Shipped]:

@@ -51,7 +51,8 @@ def examine(shipped: Shipped, capability: tuple) -> dict[str, Any]:
     assert loop is not None, f"{shipped.name} has no main loop"
     operation, count = loop.arithmetic
     blocks = blocks_at_once(capability, kernel, used)
-    return {"family": shipped.family, "kernel": shipped.name, "target": architecture(capability),
+    return {"family": shipped.family, "kernel": shipped.name, "seen": shipped.seen,
+            "target": architecture(capability),
             **dataclasses.asdict(used), "spills": sum(opcodes[name] for name in opcodes if name[:3] in ("LDL", "STL")),
             "dynamic_shared": kernel.shared_bytes, "threads": kernel.threads, "blocks": blocks,
             "occupancy": blocks * kernel.threads / MULTIPROCESSORS[capability[:2]].threads,
@@ -62,11 +63,11 @@ def examine(shipped: Shipped, capability: tuple) -> dict[str, Any]:
 def report(rows: list[dict[str, Any]]) -> None:
     """The figures as a table."""
     print(f"{'kernel':<30}{'target':>8}{'regs':>6}{'stack':>7}{'spills':>8}{'shared':>8}{'occup.':>8}{'loop':>6}"
-          f"{'of it':>13}{'share':>8}  accesses in the loop")
+          f"{'of it':>13}{'share':>8}  seen on, accesses in the loop")
     for row in rows:
         print(f"{row['kernel']:<30}{row['target']:>8}{row['registers']:>6}{row['stack']:>7}{row['spills']:>8}"
               f"{row['dynamic_shared'] + row['shared']:>8}{row['occupancy']:>8.0%}{row['loop']:>6}"
-              f"{row['count']:>7} {row['operation']:<5}{row['share']:>8.1%}  "
+              f"{row['count']:>7} {row['operation']:<5}{row['share']:>8.1%}  {row['seen']}  "
               + " ".join(f"{name}:{number}" for name, number in row["memory"].items()))
 
 

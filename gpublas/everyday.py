@@ -197,8 +197,10 @@ def gemm(this: Routine, ordinary: Way) -> Way:
     """gemm into a contiguous C: a row-major one is the transpose of a column-major product."""
     runs = _wrappers(this, "gemm")
 
-    def routine(opA, opB, alpha, A, B, beta=0, C=None, **keywords):
-        if (not keywords and type(A) is type(B) is type(C) is ndarray and A.dtype is B.dtype is C.dtype
+    def routine(opA, opB, alpha, A, B, beta=0, C=None, *, compute=None, epilogue=None, bias=None, aux=None,
+                out_dtype=None, scale_a=None, scale_b=None, bias_grad=None):
+        if (compute is epilogue is bias is aux is out_dtype is scale_a is scale_b is bias_grad is None
+                and type(A) is type(B) is type(C) is ndarray and A.dtype is B.dtype is C.dtype
                 and _fit(A, alpha, beta) and alpha and type(opA) is type(opB) is str and opA in _OP and opB in _OP
                 and A.ndim == B.ndim == C.ndim == 2 and 0 < A.size <= _MATRIX and 0 < B.size <= _MATRIX
                 and 0 < C.size <= _MATRIX and C.flags.forc and C.flags.writeable and _apart(C, A, B)
@@ -216,8 +218,10 @@ def gemm(this: Routine, ordinary: Way) -> Way:
                         return C
             except Exception:  # shapes that do not fit, or a number that SciPy refuses: the ordinary way says why
                 pass
+        given = {"compute": compute, "epilogue": epilogue, "bias": bias, "aux": aux, "out_dtype": out_dtype,
+                 "scale_a": scale_a, "scale_b": scale_b, "bias_grad": bias_grad}
         return ordinary(opA, opB, alpha, A, B, beta, C,
-                        **{name: value for name, value in keywords.items() if value is not None})
+                        **{name: value for name, value in given.items() if value is not None})
 
     return routine
 

@@ -240,12 +240,13 @@ def _alike(this: Routine, found: list[Argument]) -> None:
 
 
 def _gemm_batched(this: Routine, opA: Any, opB: Any, alpha: Any, As: Any, Bs: Any, beta: Any = 0,
-                  Cs: Any = None) -> Any:
+                  Cs: Any = None, *, compute: Any = None, out_dtype: Any = None) -> Any:
     """Cs[i] = alpha op(As[i]) op(Bs[i]) + beta Cs[i] for every i ({p}gemm_batched of cuBLAS).
 
     As gemm_strided_batched for matrices that lie anywhere: As, Bs, Cs are lists of 2-D arrays of {dtype}, all of one
     list of the same shape. An array may occur in As and Bs as often as it likes; those of Cs overlap nothing. Products
     whose arrays have the same strides share a launch. Cs is returned; None (with beta == 0): a list of new arrays.
+    compute, out_dtype: as for gemm; and as there the generic name takes float16, bfloat16, 8-bit floats and int8 too.
 
     Raises ArgumentError or DTypeError before anything is written. Source: cuBLAS, {p}gemmBatched.
 
@@ -257,7 +258,8 @@ def _gemm_batched(this: Routine, opA: Any, opB: Any, alpha: Any, As: Any, Bs: An
     a, b = _listed(this, 4, "As", As, 2), _listed(this, 5, "Bs", Bs, 2)
     _alike(this, a)
     _alike(this, b)
-    return _products(this, [opA], [opB], [alpha], [a], [b], [beta], None if Cs is None else [Cs], _flat)
+    return _products(this, [opA], [opB], [alpha], [a], [b], [beta], None if Cs is None else [Cs], _flat,
+                     compute, out_dtype)
 
 
 def _flat(groups: list[list[Any]]) -> list[Any]:
@@ -269,11 +271,12 @@ def _grouped(groups: list[list[Any]]) -> list[list[Any]]:
 
 
 def _gemm_grouped_batched(this: Routine, opA: Any, opB: Any, alpha: Any, As: Any, Bs: Any, beta: Any = 0,
-                          Cs: Any = None) -> Any:
+                          Cs: Any = None, *, compute: Any = None, out_dtype: Any = None) -> Any:
     """Groups of products, each group with flags, scalars and shapes of its own ({p}gemm_grouped_batched of cuBLAS).
 
     As, Bs, Cs: lists of groups, each a list of 2-D arrays of {dtype} as gemm_batched takes them. opA, opB, alpha,
     beta: one value for all groups, or a list with one for each. Cs is returned; None (with beta == 0): new arrays.
+    compute, out_dtype: as for gemm_batched, for all groups.
 
     Raises ArgumentError or DTypeError before anything is written. Source: cuBLAS, {p}gemmGroupedBatched.
 
@@ -296,7 +299,7 @@ def _gemm_grouped_batched(this: Routine, opA: Any, opB: Any, alpha: Any, As: Any
         _alike(this, group)
     spread = [_each(this, position, name, value, groups) for position, name, value in
               ((1, "opA", opA), (2, "opB", opB), (3, "alpha", alpha), (6, "beta", beta))]
-    return _products(this, spread[0], spread[1], spread[2], a, b, spread[3], Cs, _grouped)
+    return _products(this, spread[0], spread[1], spread[2], a, b, spread[3], Cs, _grouped, compute, out_dtype)
 
 
 def _each(this: Routine, position: int, name: str, value: Any, groups: int) -> list[Any]:
@@ -309,11 +312,14 @@ def _each(this: Routine, position: int, name: str, value: Any, groups: int) -> l
 
 
 def _products(this: Routine, ops_a: list[Any], ops_b: list[Any], alphas: list[Any], As: list[list[Argument]],
-              Bs: list[list[Argument]], betas: list[Any], Cs: Any, shape_result: Callable[[list[Any]], Any]) -> Any:
+              Bs: list[list[Argument]], betas: list[Any], Cs: Any, shape_result: Callable[[list[Any]], Any],
+              compute: Any, out_dtype: Any) -> Any:
     """All groups of products: checks of everything, then one call."""
     flat = [argument for group in As for argument in group]
     if not flat:
         return [] if Cs is None else shape_result(Cs)
+    if mixed.wanted(flat[0], compute, out_dtype):
+        return _mixed_products(this, ops_a, ops_b, alphas, As, Bs, betas, Cs, shape_result, compute, out_dtype)
     kind = checks.precision(this, flat[0])
     reads: dict[str, Argument] = {}
     writes: dict[str, Argument] = {}
@@ -339,6 +345,29 @@ def _products(this: Routine, ops_a: list[Any], ops_b: list[Any], alphas: list[An
                                Matrix.of(run[c.name])) for a, b, c in zip(group_a, group_b, outputs, strict=True)]
             if items and items[0][2].rows and items[0][2].columns:
                 backend.of(run).gemm_many(run, alpha, items, beta)
+    return shape_result(results) if Cs is None else shape_result(Cs)
+
+
+def _mixed_products(this: Routine, ops_a: list[Any], ops_b: list[Any], alphas: list[Any], As: list[list[Argument]],
+                    Bs: list[list[Argument]], betas: list[Any], Cs: Any, shape_result: Callable[[list[Any]], Any],
+                    compute: Any, out_dtype: Any) -> Any:
+    """`_products` in one of the kinds of arithmetic of mixed.py."""
+    groups: list[mixed.Products] = []
+    results: list[list[Any]] = []
+    first = next(group[0] for group in As if group)
+    for number, (group_a, group_b) in enumerate(zip(As, Bs, strict=True)):
+        op_a = checks.flag(this.name, 1, "opA", ops_a[number], Op)
+        op_b = checks.flag(this.name, 2, "opB", ops_b[number], Op)
+        _as_many(this, group_b, 5, "Bs", len(group_a))
+        given, name = None if Cs is None else Cs[number], f"Cs[{number}]" if len(As) > 1 else "Cs"
+        if given is not None and not isinstance(given, Sequence):
+            raise ArgumentError(this.name, 7, name, type(given).__name__, "a list of arrays")
+        results.append([])
+        if group_a:
+            groups.append(mixed.group(this, first, op_a, op_b, alphas[number], group_a, group_b, betas[number], given,
+                                      name, compute, out_dtype))
+            results[-1] = [c.given for _, _, c in groups[-1].matrices]
+    mixed.compute_groups(this, groups)
     return shape_result(results) if Cs is None else shape_result(Cs)
 
 

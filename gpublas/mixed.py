@@ -141,13 +141,10 @@ def gemm(this: Routine, op_a: Op, op_b: Op, alpha: Any, a: Argument, B: Any, bet
     """
     b = checks.array(this.name, 5, "B", B, a.array.ndim)
     arithmetic = _arithmetic(this, a, compute)
-    if arithmetic.kind != "float8" or b.array.dtype.name not in _SHORT:
-        checks.dtype(this.name, b, a.array.dtype)
+    _beside(this, arithmetic, a, b)
     *products, m, n = shape = _shape(this, op_a, a, op_b, b)
     out = _out(this, arithmetic, C, out_dtype)
-    numbers = D if out in ("int32", "float64") else S
-    factor, old = (_number(this, position, name, value, numbers, out) for position, name, value in
-                   ((3, "alpha", alpha), (6, "beta", beta)))
+    factor, old = _numbers(this, alpha, beta, out)
     if C is None:
         if old != 0:
             raise ArgumentError(this.name, 7, "C", "None", "an array, since beta is not 0")
@@ -177,14 +174,88 @@ def gemm(this: Routine, op_a: Op, op_b: Op, alpha: Any, a: Argument, B: Any, bet
             operands = Operands(_operand(run["A"], op_a), _operand(run["B"], op_b), run["C"],
                                 *(run[name] if name in reads or name in writes else None
                                   for name in Operands._fields[3:]))
-            # Stores go along rows. Not where bits count: no tensor core promises those of B^T A^T to be those of A B.
-            if abs(run["C"].strides[-2]) < abs(run["C"].strides[-1]) and not run.context.batch_invariant:
+            if _turns(run, run["C"]):
                 operands = operands.transposed
                 modes = {name: "column" if mode == "row" else "row" for name, mode in modes.items()}
             problem = MixedProblem.of(arithmetic.kind, _OUT_NAMES[out], operands, factor != 0, activation,
                                       modes.get("bias", ""), aux_mode, modes.get("bias_grad", ""))
             backend.of(run).mixed_gemm(run, problem, factor * scale if factor != 0 else 0.0, old, operands)
     return C
+
+
+class Products(NamedTuple):
+    """Products of one group of a list: op(A) op(B), how they are scaled, what they are computed in and give."""
+
+    op_a: Op
+    op_b: Op
+    alpha: float
+    beta: float
+    kind: str
+    out: str
+    matrices: list[tuple[Argument, Argument, Argument]]
+
+
+def group(this: Routine, first: Argument, op_a: Op, op_b: Op, alpha: Any, As: list[Argument], Bs: list[Argument],
+          beta: Any, Cs: Any, name: str, compute: Any, out_dtype: Any) -> Products:
+    """The checked products of a group, with new outputs where none are given. first: A of all groups; name: of Cs."""
+    arithmetic = _arithmetic(this, first, compute)
+    for given in (*As, *Bs):
+        _beside(this, arithmetic, first, given)
+    shape = _shape(this, op_a, As[0], op_b, Bs[0])
+    out = _out(this, arithmetic, Cs[0] if Cs else None, out_dtype, f"{name}[0]")
+    factor, old = _numbers(this, alpha, beta, out)
+    if Cs is None:
+        if old != 0:
+            raise ArgumentError(this.name, 7, name, "None", "arrays, since beta is not 0")
+        Cs = [arrays.empty(a.given, shape, arrays.named_type(out), order="F") for a in As]
+    if len(Cs) != len(As):
+        raise ArgumentError(this.name, 7, name, f"{len(Cs)} arrays", f"{len(As)}, as the first list has")
+    outputs = [checks.array(this.name, 7, f"{name}[{number}]", C, 2) for number, C in enumerate(Cs)]
+    for c in outputs:
+        checks.dtype(this.name, c, arrays.named_type(out))
+        checks.shape(this.name, c, shape, "rows of op(A), columns of op(B)")
+    return Products(op_a, op_b, factor, old, arithmetic.kind, out, list(zip(As, Bs, outputs, strict=True)))
+
+
+def compute_groups(this: Routine, groups: list[Products]) -> None:
+    """All products of a list, in one call: one launch for all that are laid out alike."""
+    reads: dict[str, Argument] = {}
+    writes: dict[str, Argument] = {}
+    updates: dict[str, Argument] = {}
+    for found in groups:
+        for a, b, c in found.matrices:
+            reads.update({a.name: a, b.name: b})
+            (updates if found.beta != 0 else writes)[c.name] = c
+    with call(this.name, reads, writes, updates) as run:
+        for found in groups:
+            alike: dict[MixedProblem, list[Operands]] = {}
+            for names in found.matrices:
+                left, right, out = (run[argument.name] for argument in names)
+                operands = Operands(_operand(left, found.op_a), _operand(right, found.op_b), out, None, None)
+                if _turns(run, out):
+                    operands = operands.transposed
+                problem = MixedProblem.of(found.kind, _OUT_NAMES[found.out], operands, found.alpha != 0, "", "", "")
+                alike.setdefault(problem, []).append(operands)
+            for problem, items in alike.items():
+                if problem.m and problem.n:
+                    backend.of(run).mixed_gemm_many(run, problem, found.alpha, found.beta, items)
+
+
+def _turns(run: Any, C: Array) -> bool:
+    """Whether a product is computed as C^T = B^T A^T: stores go along rows. Not where bits count, since no tensor core
+    promises those of B^T A^T to be those of A B."""
+    return abs(C.strides[-2]) < abs(C.strides[-1]) and not run.context.batch_invariant
+
+
+def _beside(this: Routine, arithmetic: Arithmetic, a: Argument, b: Argument) -> None:
+    """The second matrix has the type of the first; one 8-bit float stands for the other."""
+    if arithmetic.kind != "float8" or b.array.dtype.name not in _SHORT:
+        checks.dtype(this.name, b, a.array.dtype)
+
+
+def _numbers(this: Routine, alpha: Any, beta: Any, out: str) -> tuple[float, float]:
+    kind = D if out in ("int32", "float64") else S
+    return _number(this, 3, "alpha", alpha, kind, out), _number(this, 6, "beta", beta, kind, out)
 
 
 def _shape(this: Routine, op_a: Op, a: Argument, op_b: Op, b: Argument) -> tuple[int, ...]:
@@ -203,11 +274,11 @@ def _shape(this: Routine, op_a: Op, a: Argument, op_b: Op, b: Argument) -> tuple
 def _arithmetic(this: Routine, a: Argument, compute: Any) -> Arithmetic:
     by_compute = _BY_OPERAND.get(a.array.dtype.name)
     if this.precision is not None and a.array.dtype != this.precision.dtype:
-        raise DTypeError(this.name, 4, "A", a.array.dtype, this.precision.dtype.name)
+        raise DTypeError(this.name, a.position, a.name, a.array.dtype, this.precision.dtype.name)
     if by_compute is None:
-        raise DTypeError(this.name, 4, "A", a.array.dtype, "float16, bfloat16, float8_e4m3fn, float8_e5m2, int8, "
-                         "float32 or float64"
-                         + (", with these keywords" if a.array.dtype.kind == "c" else ""))
+        known = ", ".join(name for name in _BY_OPERAND if name != "float64") + " or float64"
+        raise DTypeError(this.name, a.position, a.name, a.array.dtype,
+                         known + (", with these keywords" if a.array.dtype.kind == "c" else ""))
     found = by_compute.get(None if compute == "ieee" else compute)
     if found is None:
         raise ArgumentError(this.name, None, "compute", repr(compute), " or ".join(
@@ -215,7 +286,7 @@ def _arithmetic(this: Routine, a: Argument, compute: Any) -> Arithmetic:
     return found
 
 
-def _out(this: Routine, arithmetic: Arithmetic, C: Any, out_dtype: Any) -> str:
+def _out(this: Routine, arithmetic: Arithmetic, C: Any, out_dtype: Any, given: str = "C") -> str:
     """The name of C's type: as it is said, as C has it, or the first that there is."""
     if out_dtype is not None:
         name = str(getattr(out_dtype, "__name__", None) or np.dtype(out_dtype).name)
@@ -223,7 +294,7 @@ def _out(this: Routine, arithmetic: Arithmetic, C: Any, out_dtype: Any) -> str:
         found = arrays.describe(C) if C is not None else None
         name = found.dtype.name if found is not None else arithmetic.out[0]
     if name not in arithmetic.out:
-        position, argument = (None, "out_dtype") if out_dtype is not None else (7, "C")
+        position, argument = (None, "out_dtype") if out_dtype is not None else (7, given)
         raise DTypeError(this.name, position, argument, name, " or ".join(arithmetic.out))
     return name
 

@@ -33,8 +33,8 @@ def test_sums_of_c(device, rng, dtype, compute):
         A, B, aux = matrix(rng, m, k, dtype), matrix(rng, k, n, dtype, "F"), matrix(rng, m, n, dtype)
         given = {"epilogue": "drelu", "aux": aux, "compute": compute}
         alone = gpublas.gemm("N", "N", 0.5, A, B, **given)
-        for place in (np.full(n, np.nan, dtype), np.full((1, n), np.nan, dtype),
-                      np.full((m, 3), np.nan, dtype)[:, ::3]):
+        nothing = np.full((m + 1, 3 * n), np.nan, dtype)
+        for place in (nothing[0, :n], nothing[:1, ::3], nothing[1:, 1:2]):
             C = matrix(rng, m, n, dtype, "F" if place.ndim == 1 else "C")
             gpublas.gemm("N", "N", 0.5, A, B, 0.0, C, bias_grad=place, **given)
             assert np.array_equal(C, alone)

@@ -1,10 +1,12 @@
 """Machine code of the shipped gemm kernels, read without a GPU: what it must not fall back from."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from bench import sass, static, toolchain
+from bench import shipped as shipped_kernels
 from bench.shipped import kernels
 
 LISTING = """
@@ -96,6 +98,30 @@ def test_machine_code_of_warpgroups(ways):
     assert loop["HGMMA.64x256x16.F32"] == 4 and figures["loop"] <= 60
     assert loop["WARPGROUP.ARRIVE"] == loop["WARPGROUP.DEPBAR.LE"] == 1
     assert figures["spills"] == figures["stack"] == 0
+
+
+def test_what_no_gpu_has_run_is_marked(monkeypatch, capsys):
+    first = next(kernels())
+    monkeypatch.setattr(shipped_kernels, "SEEN", {})
+    row = {"kernel": first.name, "target": "sm_90", "registers": 1, "stack": 0, "spills": 0, "dynamic_shared": 0,
+           "shared": 0, "occupancy": 1, "loop": 1, "count": 1, "operation": "FFMA", "share": 1, "memory": {}}
+    static.report([{**row, "seen": first.seen}])
+    assert "never run on a GPU" in capsys.readouterr().out
+    monkeypatch.setattr(shipped_kernels, "SEEN", {("simt", "sgemm"): (("Some GPU", "some.json"),)})
+    static.report([{**row, "seen": first.seen}])
+    printed = capsys.readouterr().out
+    assert "Some GPU" in printed and "never" not in printed
+
+
+def test_what_a_gpu_has_run_is_shown_by_a_result():
+    """Every mark that is left out names kernels that there are, and a result of that GPU."""
+    known = {(found.family, found.name.partition(" ")[0]) for found in kernels()}
+    results = Path(static.__file__).parent / "results"
+    unfounded = {key: shown for key, shown in shipped_kernels.SEEN.items() if key not in known or not all(
+        gpu in (results / file).read_text(encoding="utf-8") for gpu, file in shown)}
+    assert not unfounded
+    assert {found.seen for found in kernels() if (found.family, found.name.partition(" ")[0]) not in
+            shipped_kernels.SEEN} <= {shipped_kernels.UNSEEN}
 
 
 def test_a_missing_tool_is_told(monkeypatch, capsys):

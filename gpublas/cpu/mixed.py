@@ -50,6 +50,12 @@ def mixed_gemm(call: Call, problem: MixedProblem, alpha: float, beta: float, ope
         _view(bias_grad)[...] = sums.reshape(bias_grad.shape).astype(bias_grad.dtype)
 
 
+def mixed_gemm_many(call: Call, problem: MixedProblem, alpha: float, beta: float, items: list[Operands]) -> None:
+    """C = alpha A B + beta C for each of some operands, all of them of the problem."""
+    for operands in items:
+        mixed_gemm(call, problem, alpha, beta, operands)
+
+
 def _view(array: Array) -> np.ndarray:
     """The memory as it is to be read: of the owner, or of its transpose."""
     memory = array.ndarray

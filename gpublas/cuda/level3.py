@@ -94,7 +94,7 @@ def _batches(call: Call, items: Sequence[tuple[Matrix, ...]]) -> Iterator[tuple[
 
 
 @contextlib.contextmanager
-def _tables(call: Call, group: list[tuple[Matrix, ...]]) -> Iterator[tuple[list[int], Batch]]:
+def _tables(call: Call, group: Sequence[tuple[Any, ...]]) -> Iterator[tuple[list[int], Batch]]:
     """Addresses of tables on the device, one for each operand of the group's items."""
     addresses = np.array([[matrix.pointer for matrix in item] for item in group], np.int64).T.copy()
     with call.workspace(addresses.nbytes) as start:

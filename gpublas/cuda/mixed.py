@@ -27,6 +27,7 @@ from .gemm.config import (
     WgmmaConfig,
 )
 from .gemm.select import NOT_IN_BOXES, Work, cut, heuristic, layout, tiles
+from .level3 import _tables as tables_of
 from .level3 import fold_launch, plan_product, split_problem
 from .plan import At, Launch, MapAt, Plan
 from .tensormaps import Boxes
@@ -49,6 +50,18 @@ def mixed_gemm(call: Call, problem: MixedProblem, alpha: float, beta: float, ope
     plan = plan_mixed(call.device.capability, problem, call.context.batch_invariant,
                       tuning.target(call.device, call.context.gemm_config))
     plan.run(call, {**pointers, "alpha": alpha, "beta": beta})
+
+
+def mixed_gemm_many(call: Call, problem: MixedProblem, alpha: float, beta: float, items: list[Operands]) -> None:
+    """C = alpha A B + beta C for each of some operands, all of them of the problem: one launch."""
+    if len(items) == 1:
+        return mixed_gemm(call, problem, alpha, beta, items[0])
+    if problem.kind not in _SIMT and call.device.kind == "cuda":
+        problem = _trusted(call.device, problem)
+    with tables_of(call, [(item.A, item.B, item.C) for item in items]) as ((a, b, c), batch):
+        plan = plan_mixed(call.device.capability, problem._replace(batch=batch), call.context.batch_invariant,
+                          tuning.target(call.device, call.context.gemm_config))
+        plan.run(call, {"A": a, "B": b, "C": c, "bias": 0, "aux": 0, "alpha": alpha, "beta": beta})
 
 
 def _trusted(device, problem: MixedProblem) -> MixedProblem:

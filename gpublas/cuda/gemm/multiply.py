@@ -10,8 +10,9 @@ from __future__ import annotations
 from numba import cuda
 from numba.cuda import types
 
-from ..ptx import each_register, multiply_fragments, multiply_short_fragments, picked, register_groups
+from ..ptx import each_register, multiply_fragments, multiply_short_fragments, picked, register_groups, zeros
 from .config import FLOAT8_KINDS
+from .tuples import tuple_of
 
 device = cuda.jit(device=True)
 
@@ -75,15 +76,16 @@ def _nine(rows, columns):
     higher-precision computations", ARITH 2019).
 
     The product x1 y1 has sums of its own, the first half of them, and the eight small ones, at most 2**-7 of it, the
-    second half, smallest first: tensor cores cut sums off rather than round them, so that their number counts. A step
-    is 8 along k: an instruction of 16 takes two products, as if one lay behind the other along k; that of x1 y1 takes
-    8.
+    second half, smallest first. Tensor cores cut sums off rather than round them, which adds up; so those of x1 y1 are
+    for one step only, and ordinary units add them up. A step is 8 along k: an instruction of 16 takes two products, as
+    if one lay behind the other along k; that of x1 y1 takes 8.
     """
     multiply_two = multiply_fragments(rows, columns, _SHAPES["bf16"], types.float32)
     multiply_one = multiply_short_fragments(rows, columns, _SHORT_BF16)
     parts_a, parts_b = _three_parts(2 * rows, _neighbours_along_k(rows)), _three_parts(columns, None)
     join_a, join_b, count = _joined(rows, 2), _joined(columns, 1), 4 * rows * columns
-    first_half, second_half = picked(tuple(range(count))), picked(tuple(range(count, 2 * count)))
+    second_half, nothing = picked(tuple(range(count, 2 * count))), zeros(count, types.float32)
+    added = tuple_of(count, device(lambda both, number: both[0][number] + both[1][number]))
 
     @device
     def multiply_nine(sums, a, b):
@@ -93,7 +95,7 @@ def _nine(rows, columns):
         small = multiply_two(small, join_a(a2 + a3), join_b(b3 + b1))
         small = multiply_two(small, join_a(a1 + a2), join_b(b3 + b2))
         small = multiply_two(small, join_a(a2 + a1), join_b(b1 + b2))
-        return multiply_one(first_half(sums), a1, b1) + small
+        return added((sums, multiply_one(nothing(), a1, b1))) + small
 
     return multiply_nine
 
