@@ -120,21 +120,26 @@ class Array:
         return f"Array({self.shape}, {self.dtype}, {self.place}, strides={self.strides})"
 
 
+_ADDED = 2  # numpy.dtype.isbuiltin of a type that is not NumPy's own
+
+
 class _Interface:
     """An object whose array interface is a described array; NumPy reads the interface, not the memory."""
 
     def __init__(self, array: Array):
         self.owner = array.owner
+        # Types that a package has added to NumPy have no name here that NumPy reads: their bytes have.
+        typestr = array.dtype.str if array.dtype.isbuiltin != _ADDED else f"|V{array.dtype.itemsize}"
         self.__array_interface__ = {
             "version": 3, "data": (array.pointer, not array.writeable), "shape": array.shape,
-            "strides": array.strides, "typestr": array.dtype.str}
+            "strides": array.strides, "typestr": typestr}
 
 
 def _wrap(array: Array) -> np.ndarray:
     if array.size == 0:
         return np.empty(array.shape, array.dtype)
     memory = np.asarray(_Interface(array))
-    return memory if memory.dtype == array.dtype else memory.view(array.dtype)  # not all types have a name there
+    return memory if memory.dtype == array.dtype else memory.view(array.dtype)
 
 
 def _slow_address(array: np.ndarray) -> int:

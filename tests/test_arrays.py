@@ -3,6 +3,7 @@
 import gc
 import weakref
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -82,6 +83,19 @@ def test_dlpack_element_types(dtype):
     found = arrays.describe(Capsules(values))
     assert found.dtype == values.dtype
     np.testing.assert_array_equal(found.ndarray, values)
+
+
+@pytest.mark.parametrize("code, bits, name", [(4, 16, "bfloat16"), (10, 8, "float8_e4m3fn"), (12, 8, "float8_e5m2")])
+def test_types_that_numpy_lacks(code, bits, name):
+    """DLPack's numbers for them, https://dmlc.github.io/dlpack/latest; memory that another library owns is read so."""
+    dtype = arrays._dlpack_dtype(code, bits, 1)
+    assert dtype == np.dtype(getattr(ml_dtypes, name)) == arrays.named_type(name)
+    with pytest.raises(TypeError, match="not supported"):
+        arrays._dlpack_dtype(code, 2 * bits, 1)
+    values = np.arange(6).reshape(2, 3).astype(dtype)
+    there = arrays.describe(values)
+    found = arrays.Array(there.pointer, there.shape, there.strides, dtype, True, arrays.HOST, object())
+    assert found.ndarray.dtype == dtype and np.array_equal(found.ndarray, values)
 
 
 def test_dlpack_operands_on_every_device(device):

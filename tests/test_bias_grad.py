@@ -53,6 +53,18 @@ def test_with_an_activation_and_beta(device, rng):
     check(sums, C)
 
 
+def test_the_kernel_keeps_sums_of_its_tiles(executor, rng, monkeypatch):
+    """A launch more, of numbers that do not come from C."""
+    launched = []
+    launch = type(executor).launch
+    monkeypatch.setattr(type(executor), "launch", lambda self, kernel, grid, given, *rest: (
+        launched.append((kernel.name, given)), launch(self, kernel, grid, given, *rest))[1])
+    A, B, C = matrix(rng, 20, 24, "f2"), matrix(rng, 24, 12, "f2", "F"), np.empty((20, 12), "f2", "F")
+    gpublas.gemm("N", "N", 1.0, A, B, 0.0, C, bias_grad=np.empty(12, "f2"))
+    (product, _), (sums, given) = launched
+    assert product.startswith("mma_kernel") and sums.startswith("sums_kernel") and given[0] != C.ctypes.data
+
+
 def test_cut_along_k(executor, rng):
     A, B = matrix(rng, 100, 300, "f2"), matrix(rng, 300, 12, "f2", "F")
     with gpublas.use(gpublas.Context(executor, gemm_config=GemmConfig(MMA_CONFIGS["f16"][-1], 2))):

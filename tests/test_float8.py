@@ -87,6 +87,15 @@ def test_types_of_c(device, rng, out):
     assert C.dtype == out and np.array_equal(C, whole.astype(out))
 
 
+def test_outputs_beside_operands(device):
+    """Memory that is near is told from memory that is shared."""
+    room = np.zeros(256, np.uint8)
+    A, C = room[:64].view(E5M2).reshape(8, 8), room[64:192].view(np.float16).reshape(8, 8)
+    assert gpublas.gemm("N", "N", 1.0, A, A, 0.0, C) is C
+    with pytest.raises(ArgumentError, match="overlap"):
+        gpublas.gemm("N", "N", 1.0, room[100:164].view(E5M2).reshape(8, 8), A, 0.0, C)
+
+
 def test_cutting_k(executor, rng):
     A, B = matrix(rng, 20, 600, E4M3), matrix(rng, 600, 12, E4M3, "F")
     config = GemmConfig(MMA_CONFIGS["e4m3_e4m3"][-1], 2)
