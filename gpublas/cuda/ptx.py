@@ -551,3 +551,18 @@ def multiply_shared(columns: int, shape: str, across: tuple[bool, bool] | None):
         return all_sums(all_sums, types.int64, types.int64), generate
 
     return multiply
+
+
+# The way back: a box from shared memory (32-bit address) to a tensor; operands are map, box, coordinates. Copies are
+# committed in groups, as those of copy_async, and who wrote the box says so first: copy engines read through another
+# proxy than ordinary stores use. PTX ISA, "cp.async.bulk.tensor", "fence.proxy".
+store_box = instruction("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [$0, {$2, $3, $4}], [$1];", "",
+                        "l", "r", "r", "r", "r", orders_memory=True)
+publish_boxes = instruction("fence.proxy.async.shared::cta;", "", orders_memory=True)
+commit_boxes = instruction("cp.async.bulk.commit_group;", "", orders_memory=True)
+
+
+def wait_boxes(pending: int, read: bool = False):
+    """An intrinsic that waits until no more than `pending` groups of this thread's boxes are on their way; read: until
+    those others have been read, so that their place in shared memory is free."""
+    return instruction(f"cp.async.bulk.wait_group{'.read' if read else ''} {pending};", "", orders_memory=True)

@@ -103,6 +103,10 @@ def test_misaligned_vector_access():
 ])
 def test_bulk_copies_stay_in_bounds(source, target, size, fault):
     init = inline_ptx("bulk_init", "mbarrier.init.shared.b64 [$0], 1;", "", "r")
+    expect = inline_ptx("bulk_expect", "{ .reg .b64 s; mbarrier.arrive.expect_tx.shared.b64 s, [$0], $1; }", "", "rr")
+    wait = inline_ptx("bulk_wait", """{ .reg .pred p;
+        AGAIN: mbarrier.try_wait.parity.shared.b64 p, [$0], 0;
+        @!p bra AGAIN; }""", "", "r")
     bulk = inline_ptx(
         "bulk", "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3];", "", "rlrr")
 
@@ -110,8 +114,10 @@ def test_bulk_copies_stay_in_bounds(source, target, size, fault):
         barrier = cuda.shared.array(2, uint64)
         buffer = cuda.shared.array(0, uint8)
         init(shared_address(barrier))
+        expect(shared_address(barrier), uint32(size))
         bulk(uint32(shared_address(buffer) + target), uint64(global_address(x) + source), uint32(size),
              shared_address(barrier))
+        wait(shared_address(barrier))
 
     array = np.zeros(1024 + 16, np.uint8)
     array = array[-array.ctypes.data % 16:][:1024]

@@ -21,7 +21,7 @@ from intrinsics import (
 )
 from numba import cuda, float32, float64, int32, uint16, uint32, uint64, void
 
-from gpublas.testing.ptx import Kernel
+from gpublas.testing.ptx import Kernel, KernelFault
 
 RNG = np.random.default_rng(3)
 
@@ -366,6 +366,45 @@ def test_bulk_copy_with_transaction_barrier():
     x, y = RNG.uniform(-1, 1, 128).astype(np.float32), np.zeros(128, np.float32)
     Kernel(kernel, void(float32[:], float32[:]), cc=(9, 0))[1, 128](x, y)
     np.testing.assert_array_equal(y, x[::-1])
+
+
+@pytest.mark.parametrize("order", ["forward", "reverse"])
+def test_bulk_copies_out_of_shared_memory(order):
+    """Groups are done in turn; memory that changes before its copy was waited for, or a copy nobody waits for, is a
+    fault."""
+    bulk = inline_ptx("out_bulk", "cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], 512;", "", "lr")
+    commit = inline_ptx("out_commit", "cp.async.bulk.commit_group;", "", "")
+    waits = [inline_ptx("out_wait0", "cp.async.bulk.wait_group 0;", "", ""),
+             inline_ptx("out_wait1", "cp.async.bulk.wait_group.read 1;", "", "")]
+    nothing = inline_ptx("out_nothing", "", "", "")
+
+    def copier(in_loop, at_end):
+        def kernel(x, y):
+            shared = cuda.shared.array((2, 128), float32)
+            t = cuda.threadIdx.x
+            for step in range(4):
+                if t == 0:
+                    in_loop()
+                cuda.syncthreads()
+                shared[step % 2, t] = x[step, 127 - t]
+                cuda.syncthreads()
+                if t == 0:
+                    bulk(uint64(global_address(y) + step * 512), uint32(shared_address(shared) + step % 2 * 512))
+                    commit()
+            if t == 0:
+                at_end()
+
+        return Kernel(kernel, void(float32[:, ::1], float32[:, ::1]), cc=(9, 0), order=order)[1, 128]
+
+    x = RNG.uniform(-1, 1, (4, 128)).astype(np.float32)
+    room = np.zeros(4 * 128 + 4, np.float32)
+    y = room[-room.ctypes.data % 16 // 4:][:512].reshape(4, 128)
+    copier(waits[1], waits[0])(x, y)
+    np.testing.assert_array_equal(y, x[:, ::-1])
+    with pytest.raises(KernelFault, match=r"shared memory changed before what reads it was waited for.*bulk_group"):
+        copier(nothing, waits[0])(x, y)
+    with pytest.raises(KernelFault, match="copy still on its way when its block ends"):
+        copier(waits[1], nothing)(x, y)
 
 
 def apply(asm, outputs, inputs, dtype_out, dtype_in, values):

@@ -51,11 +51,14 @@ Counters
 compile_ptx(function, signature, cc, **options)
     PTX without a driver.
 
-Uninitialised shared and local memory, and destinations of pending cp.async and tensor copies (TMA) hold NaN patterns.
-Maps of tensor copies are those of gpublas.testing.ptx.tensormap. Not modelled: tensor copies to global memory, im2col,
-multicast, sparse mma, clusters; wgmma and other bulk copies complete at once, so that a missing wait for them or a
-missing proxy fence goes unnoticed; loops that wait on plain loads never end; accesses to local and constant memory are
-not checked against bounds; accesses inside functions that were not inlined are not counted.
+Uninitialised shared and local memory, and destinations of copies on their way hold NaN patterns. Bulk and tensor copies
+(TMA) are done late: one at a time when no thread can go on, the first that was issued before the others (the last in
+reverse order), or now and then in random order. Shared memory that changes before a copy out of it was waited for is a
+fault, and so is a block that ends while copies are on their way. Maps of tensor copies are those of
+gpublas.testing.ptx.tensormap. Not modelled: im2col, multicast, reductions by copies, sparse mma, clusters; wgmma
+completes at once, so that a missing wait for it goes unnoticed, and so does a missing fence.proxy.async;
+cp.async.bulk.wait_group.read waits for writes too; loops that wait on plain loads never end; accesses to local and
+constant memory are not checked against bounds; accesses inside functions that were not inlined are not counted.
 '''
 
 from ...cuda.frontend import compile_ptx, imaginary_device

@@ -9,6 +9,7 @@ import numpy as np
 from numba import carray, cfunc, types
 
 from . import layout
+from .bulk import bulk_copy
 from .lanes import elect, match, put, reduce, shuffle, vote
 from .matrices import load_matrix, matrix_fault, mma, move_matrix, store_matrix
 from .native import bytes_at, numba_cache
@@ -108,7 +109,18 @@ def _warpgroup_mma(words, stride, active, arguments, block, counts):
 def _tensor_copy(words, stride, active, arguments, block, counts):
     """One entry of the block's pending copies: noticed (active 0), or done (1)."""
     shared = carray(bytes_at(block[layout.SHARED]), block[layout.SHARED_SIZE])
-    return tensor_copy(carray(words, (1, stride)), shared, block, arguments[0], active, counts)
+    return tensor_copy(
+        carray(words, (1, stride)), shared, block, arguments[0], arguments[1], arguments[2], active, counts
+    )
+
+
+def _bulk_copy(words, stride, active, arguments, block, counts):
+    """As _tensor_copy."""
+    shared = carray(bytes_at(block[layout.SHARED]), block[layout.SHARED_SIZE])
+    return bulk_copy(
+        carray(words, (1, stride)), shared, block, arguments[0], arguments[1], arguments[2], arguments[3], active,
+        counts,
+    )
 
 
 def _access(words, stride, active, arguments, block, counts):
@@ -120,7 +132,7 @@ _FUNCTIONS = {
     layout.SHUFFLE: _shuffle, layout.VOTE: _vote, layout.MATCH: _match, layout.REDUX: _redux, layout.ELECT: _elect,
     layout.ACTIVE_MASK: _active_mask, layout.WARP_SYNC: _warp_sync, layout.MMA: _mma, layout.MOVE_MATRIX: _move_matrix,
     layout.LOAD_MATRIX: _load_matrix, layout.STORE_MATRIX: _store_matrix, layout.ACCESS: _access,
-    layout.WGMMA: _warpgroup_mma, layout.TENSOR_COPY: _tensor_copy,
+    layout.WGMMA: _warpgroup_mma, layout.TENSOR_COPY: _tensor_copy, layout.BULK_COPY: _bulk_copy,
 }
 _compiled: dict[int, Any] = {}
 _lock = threading.Lock()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from . import layout
-from .flow import is_tensor_copy
 from .function import Operations
 from .parse import Addr, Instr, PTXError, Reg
 from .ptxtypes import TYPES, U32, U64
@@ -14,8 +13,6 @@ def _cp(fn: KernelLowering, instr: Instr) -> None:
     mods = instr.mods
     if mods[0] != "async":
         raise PTXError(f"line {instr.line}: {instr.opcode} is not supported")
-    if is_tensor_copy(instr):
-        return _tensor_copy(fn, instr)
     if "bulk" in mods:
         return _bulk_copy(fn, instr)
     if "commit_group" in mods:
@@ -78,56 +75,53 @@ def _check_source(fn: KernelLowering, address, valid, size):
     fn.fault_unless(fn.new(f"or i1 {inside}, {none}"), layout.OUT_OF_BOUNDS, address)
 
 
-def _bulk_copy(fn: KernelLowering, instr: Instr):
-    """Non-tensor bulk copies complete at once; their groups need no bookkeeping."""
-    mods = instr.mods
-    if "reduce" in mods or "prefetch" in mods:
-        raise PTXError(f"line {instr.line}: {instr.opcode} is not supported")
-    if "commit_group" in mods or "wait_group" in mods:
+def _bulk_copy(fn: KernelLowering, instr: Instr) -> None:
+    """Bytes between global and shared memory, or groups of copies out of shared memory."""
+    mods, operands = instr.mods, list(instr.operands)
+    if "prefetch" in mods:  # to the cache of global memory: nothing that a kernel could see
         return
-    target, source, size = instr.operands[:3]
+    pointer = fn.new(f"getelementptr i32, ptr %ctx, i64 {layout.BULK_GROUP}")
+    group = fn.new(f"load i32, ptr {pointer}")
+    if "commit_group" in mods:
+        return fn.emit(f"store i32 {fn.new(f'add i32 {group}, 1')}, ptr {pointer}")
+    if "wait_group" in mods:
+        fn.stop(layout.BULK_WAIT, [("i32", fn.new(f"sub i32 {group}, {operands[0].value}"))])
+        return
+    if "tensor" in mods:
+        return _tensor_copy(fn, instr)
     spaces = [mod.split("::")[0] for mod in mods if mod.split("::")[0] in ("shared", "global")]
-    pointers = []
-    size = fn.value(size, U32)
-    wide = fn.new(f"zext i32 {size} to i64")
-    for operand, space in zip((target, source), spaces, strict=True):
-        address = fn.address(operand)
-        if fn.module.checked:
-            _check_bulk(fn, space, address, wide)
-        if space == "shared":
-            pointers.append(fn.new(f"getelementptr i8, ptr %shared, i64 {address}"))
-        else:
-            pointers.append(fn.new(f"inttoptr i64 {address} to ptr"))
-    fn.invoke("llvm.memcpy.p0.p0.i64", *(f"ptr {pointer}" for pointer in pointers), f"i64 {wide}", "i1 false")
-    if any(mod.startswith("mbarrier") for mod in mods):
-        barrier = fn.pointer(instr.operands[3], "shared", 8, traced=False)
-        update_barrier(fn, barrier, transferred=fn.new(f"sub i64 0, {wide}"))
+    has_barrier = "mbarrier::complete_tx::bytes" in mods
+    if len(spaces) != 2 or has_barrier != (spaces[0] == "shared") or _is_unusual(mods):
+        raise PTXError(f"line {instr.line}: {instr.opcode} is not supported")
+    exchange = [("i64", fn.address(operand)) for operand in operands[:2]]
+    exchange.append(("i64", fn.address(operands[3]) if has_barrier else "0"))
+    exchange.append(("i64", fn.convert(fn.value(operands[2], U32), "i32", "i64")))
+    arguments = [int(not has_barrier), *(int(space == "shared") for space in spaces), int(fn.module.checked)]
+    fn.accesses[fn.stop(layout.BULK_COPY, exchange, arguments)] = instr
+
+
+def _is_unusual(mods: list[str]) -> bool:
+    """Whether a bulk copy is of a kind that is not modelled."""
+    return any(mod.startswith(("im2col", "multicast", "cta_group", "cp_mask", "tile::", "ignore_oob")) for mod in mods)
 
 
 def _tensor_copy(fn: KernelLowering, instr: Instr) -> None:
-    """A box of a tensor to shared memory: the scheduler does it, later than the instruction."""
-    mods, operands = instr.mods, instr.operands
-    rank = int(mods[3][0]) if mods[3][1:] == "d" else 0
-    if (mods[3:5] != [f"{rank}d", "shared::cluster"] and mods[3:5] != [f"{rank}d", "shared::cta"]) or (
-            mods[5] != "global" or "mbarrier::complete_tx::bytes" not in mods or len(operands) != 3
-            or any(mod.startswith(("im2col", "multicast", "cta_group")) for mod in mods)):
+    """A box of a tensor to shared memory or back."""
+    mods, operands = instr.mods, list(instr.operands)
+    rank = int(mods[3][0])
+    is_store = mods[4:6] == ["global", "shared::cta"]
+    is_load = mods[4] in ("shared::cluster", "shared::cta") and mods[5] == "global"
+    signal = "bulk_group" if is_store else "mbarrier::complete_tx::bytes"
+    if not (is_store or is_load) or signal not in mods or _is_unusual(mods):
         raise PTXError(f"line {instr.line}: {instr.opcode} is not supported")
-    target, source, barrier = operands
-    tensor_map, coordinates = source.items
-    exchange = [("i64", fn.address(operand)) for operand in (tensor_map, target, barrier)]
+    tensor, box = (operands[0], operands[1]) if is_store else (operands[1], operands[0])
+    tensor_map, coordinates = tensor.items
+    if len(coordinates.items) != rank:
+        raise PTXError(f"line {instr.line}: {len(coordinates.items)} coordinates of a tensor of rank {rank}")
+    exchange = [("i64", fn.address(operand)) for operand in (tensor_map, box)]
+    exchange.append(("i64", "0" if is_store else fn.address(operands[2])))
     exchange += [("i32", fn.value(item, U32)) for item in coordinates.items]
-    fn.accesses[fn.stop(layout.TENSOR_COPY, exchange, (rank,))] = instr
-
-
-def _check_bulk(fn: KernelLowering, space: str, address: str, size: str) -> None:
-    """Both ends and the size of a bulk copy are multiples of 16 bytes, and all of its bytes must be accessible."""
-    rest = fn.new(f"and i64 {fn.new(f'or i64 {address}, {size}')}, 15")
-    fn.fault_unless(fn.new(f"icmp eq i64 {rest}, 0"), layout.MISALIGNED, address)
-    if space == "global":
-        fn.fault_unless(fn.accessible(space, address, size), layout.OUT_OF_BOUNDS, address)
-    else:
-        inside = fn.call("i1", "fits", "i64 0", "i64 %shared.size", f"i64 {address}", f"i64 {size}")
-        fn.fault_unless(inside, layout.SHARED_OUT_OF_BOUNDS, address)
+    fn.accesses[fn.stop(layout.TENSOR_COPY, exchange, (int(is_store), rank, int(fn.module.checked)))] = instr
 
 
 def update_barrier(fn: KernelLowering, pointer, arrivals="0", expected="0", transferred="0"):

@@ -9,13 +9,15 @@ FAULT_LINE = 6
 COPY_COUNT = 7
 FAULT_ADDRESS = 8  # two words
 COPY_GROUP = 10
+BULK_GROUP = 11
 EXCHANGE = 16  # operands and results of synchronising instructions
 EXCHANGE_WORDS = 48
 WGMMA_EXCHANGE_WORDS = 160
 
-TENSOR_COPY_CAPACITY = 64  # pending tensor copies of a block; beyond it the first ones are done at once
-TENSOR_COPY_WORDS = 12  # exchange words of one
-TENSOR_COPY_RANK = 5
+LATE_CAPACITY = 64  # pending bulk and tensor copies of a block; beyond it the first ones are done at once
+LATE_WORDS = 15  # exchange words of one: up to 11 operands, then
+LATE_CHECKSUM = 11  # of what it reads from shared memory, two words
+LATE_FAULT = 13  # the address that a fault is about, two words
 COPY_CAPACITY = 512  # pending cp.async copies per thread
 COPY_BYTES = 24  # source address i64, shared offset i32, group i32, size i32, source size i32
 
@@ -51,9 +53,9 @@ SITE_COLUMNS = 10
 # Site kinds.
 (
     BARRIER_SYNC, BARRIER_ARRIVE, BARRIER_REDUCE, WARP_SYNC, SHUFFLE, VOTE, MATCH, REDUX, ELECT, ACTIVE_MASK, ACCESS,
-    YIELD, MMA, LOAD_MATRIX, STORE_MATRIX, MOVE_MATRIX, WGMMA, TENSOR_COPY,
-) = range(18)
-SITE_KINDS = 18
+    YIELD, MMA, LOAD_MATRIX, STORE_MATRIX, MOVE_MATRIX, WGMMA, TENSOR_COPY, BULK_COPY, BULK_WAIT,
+) = range(20)
+SITE_KINDS = 20
 
 SHUFFLE_MODES = {"up": 0, "down": 1, "bfly": 2, "idx": 3}
 VOTE_MODES = {"all": 0, "any": 1, "uni": 2, "ballot": 3}
@@ -67,8 +69,9 @@ FAULTS = {
     5: "deadlock", 6: "divergent barrier", 7: "too many pending cp.async copies", 8: "local stack overflow",
     9: "warp-wide instruction without all its lanes", 10: "executing lane is not in its own member mask",
     11: "not a tensor map of the executor's, or one for another rank",
+    12: "shared memory changed before what reads it was waited for", 13: "copy still on its way when its block ends",
 }
 (
     OUT_OF_BOUNDS, SHARED_OUT_OF_BOUNDS, MISALIGNED, TRAP, DEADLOCK, DIVERGENT_BARRIER, COPY_OVERFLOW, STACK_OVERFLOW,
-    PARTIAL_WARP, NOT_IN_MASK, NO_TENSOR_MAP,
+    PARTIAL_WARP, NOT_IN_MASK, NO_TENSOR_MAP, CHANGED_SOURCE, COPY_AT_END,
 ) = FAULTS

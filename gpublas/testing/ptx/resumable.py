@@ -36,7 +36,9 @@ class KernelLowering(FunctionLowering):
         self.accesses: dict[int, Instr] = {}  # counted memory instructions by site
         opcodes = [item.opcode for item in function.body or () if isinstance(item, Instr)]
         uses_wgmma = any(opcode.startswith("wgmma") for opcode in opcodes)
-        self.uses_copies = any(opcode.startswith("cp.async") for opcode in opcodes)
+        self.uses_copies = any(
+            opcode.startswith("cp.async") and not opcode.startswith("cp.async.bulk") for opcode in opcodes
+        )
         self.queue = aligned(
             4 * (layout.EXCHANGE + (layout.WGMMA_EXCHANGE_WORDS if uses_wgmma else layout.EXCHANGE_WORDS)), 16
         )

@@ -17,6 +17,10 @@ from .layout import (
     BARRIER_ARRIVE,
     BARRIER_REDUCE,
     BARRIER_SYNC,
+    BULK_COPY,
+    BULK_GROUP,
+    BULK_WAIT,
+    COPY_AT_END,
     COPY_COUNT,
     COPY_GROUP,
     CTAID,
@@ -29,6 +33,10 @@ from .layout import (
     FAULT_LINE,
     FAULTED,
     KIND,
+    LATE_CAPACITY,
+    LATE_CHECKSUM,
+    LATE_FAULT,
+    LATE_WORDS,
     LINE,
     LINEAR_TID,
     MMA,
@@ -39,8 +47,6 @@ from .layout import (
     READY,
     RESUME,
     TENSOR_COPY,
-    TENSOR_COPY_CAPACITY,
-    TENSOR_COPY_WORDS,
     TID,
     WGMMA,
     YIELD,
@@ -151,7 +157,7 @@ def resolve_warp(words, status, base, lanes, sites, collectives, block, counts, 
             if first_converging < 0 or site < first_converging:
                 first_converging = site
             continue
-        if kind in (BARRIER_SYNC, BARRIER_ARRIVE, BARRIER_REDUCE, YIELD, WGMMA):
+        if kind in (BARRIER_SYNC, BARRIER_ARRIVE, BARRIER_REDUCE, YIELD, WGMMA, BULK_WAIT):
             continue
         mask = exchanged(words, base + lane, 0)
         if not mask >> lane & 1:
@@ -185,65 +191,82 @@ def resolve_warp(words, status, base, lanes, sites, collectives, block, counts, 
 
 
 @helper
-def queue_copy(pending, queue, words, thread, site, sites, collectives, block, counts, report):
-    """Notice a tensor copy that a thread issues; a full queue does its first one. Returns False on a fault.
+def queue_copy(late, queue, words, thread, site, sites, collectives, block, counts, report):
+    """Notice a bulk or tensor copy that a thread issues; a full queue does its first one. Returns False on a fault.
 
-    pending: how many wait (in place 0), then each one's thread and site; queue: their exchange words.
+    late: how many wait (in row 0), then each one's thread, site and group (-1 if none); queue: their exchange words.
     """
-    if pending[0] == TENSOR_COPY_CAPACITY and not do_copy(pending, queue, 0, sites, collectives, block, counts, report):
+    if late[0, 0] == LATE_CAPACITY and not do_copy(late, queue, 0, sites, collectives, block, counts, report):
         return False
-    last = pending[0]
-    pending[0] += 1
-    pending[1 + 2 * last], pending[2 + 2 * last] = thread, site
-    queue[last, EXCHANGE : EXCHANGE + TENSOR_COPY_WORDS] = words[thread, EXCHANGE : EXCHANGE + TENSOR_COPY_WORDS]
-    return run_copy(pending, queue, last, False, sites, collectives, block, counts, report)
+    last = late[0, 0]
+    late[0, 0] += 1
+    late[1 + last, 0], late[1 + last, 1] = thread, site
+    late[1 + last, 2] = np.int64(words[thread, BULK_GROUP]) if sites[site, ARGS] else -1
+    queue[last, EXCHANGE : EXCHANGE + LATE_CHECKSUM] = words[thread, EXCHANGE : EXCHANGE + LATE_CHECKSUM]
+    return run_copy(late, queue, last, False, sites, collectives, block, counts, report)
 
 
 @helper
-def run_copy(pending, queue, index, is_due, sites, collectives, block, counts, report):
-    """Let the collective notice or do a pending copy; returns False on a fault."""
-    thread, site = pending[1 + 2 * index], pending[2 + 2 * index]
+def run_copy(late, queue, index, is_due, sites, collectives, block, counts, report):
+    """Let the collective notice or do a copy; returns False on a fault."""
+    thread, site = late[1 + index, 0], late[1 + index, 1]
     code = call_collective(
-        collectives[TENSOR_COPY], queue.ctypes.data + index * queue.strides[0], queue.shape[1], np.int64(is_due),
-        sites.ctypes.data + site * sites.strides[0] + 8 * ARGS, block.ctypes.data,
+        collectives[sites[site, KIND]], queue.ctypes.data + index * queue.strides[0], queue.shape[1],
+        np.int64(is_due), sites.ctypes.data + site * sites.strides[0] + 8 * ARGS, block.ctypes.data,
         counts.ctypes.data + site * counts.strides[0],
     )
     if code:
-        report_fault(report, code & 255, block, thread, sites[site, LINE], 0)
+        address = exchanged(queue, index, LATE_FAULT) | exchanged(queue, index, LATE_FAULT + 1) << 32
+        report_fault(report, code & 255, block, thread, sites[site, LINE], address)
     return code == 0
 
 
 @helper
-def do_copy(pending, queue, index, sites, collectives, block, counts, report):
-    """Do one pending copy, and close the gap that it leaves. Returns False on a fault."""
-    if not run_copy(pending, queue, index, True, sites, collectives, block, counts, report):
+def do_copy(late, queue, index, sites, collectives, block, counts, report):
+    """Do one late copy, and close the gap that it leaves. Returns False on a fault."""
+    if not run_copy(late, queue, index, True, sites, collectives, block, counts, report):
         return False
-    pending[0] -= 1
-    for place in range(index, pending[0]):
-        pending[1 + 2 * place], pending[2 + 2 * place] = pending[3 + 2 * place], pending[4 + 2 * place]
-        queue[place] = queue[place + 1]
+    late[0, 0] -= 1
+    for place in range(index, late[0, 0]):
+        late[1 + place], queue[place] = late[2 + place], queue[place + 1]
     return True
 
 
 @helper
-def do_copies(pending, queue, is_stuck, order, random_state, sites, collectives, block, counts, report):
-    """Do pending copies: all of them, or in random order some, if anything else can go on. Returns as resolve_warp."""
-    done = 0
-    for index in range(pending[0] - 1, -1, -1):
-        place = index if order == REVERSE else 0
-        if order == RANDOM:
-            place = next_random(random_state) % pending[0]
-            if not is_stuck and next_random(random_state) & 64:
-                continue
-        if not do_copy(pending, queue, place, sites, collectives, block, counts, report):
-            return -1
-        done = 1
-    return done
+def do_late_copy(late, queue, is_stuck, order, random_state, sites, collectives, block, counts, report):
+    """Do a late copy if nothing else can go on, or in random order now and then. Returns as resolve_warp.
+
+    The first one that was issued, in reverse order the last one.
+    """
+    place = np.int64(0) if order == FORWARD else late[0, 0] - 1
+    if order == RANDOM and late[0, 0]:
+        place = next_random(random_state) % late[0, 0]
+        is_stuck = is_stuck or next_random(random_state) & 192 == 0
+    if not is_stuck or late[0, 0] == 0:
+        return 0
+    return 1 if do_copy(late, queue, place, sites, collectives, block, counts, report) else -1
+
+
+@helper
+def release_copy_waits(words, status, sites, late):
+    """Let threads go on whose groups of copies are done; returns whether there were any."""
+    progress = 0
+    for thread in range(status.size):
+        site = status[thread]
+        if site < 0 or sites[site, KIND] != BULK_WAIT:
+            continue
+        done, limit = True, np.int64(np.int32(words[thread, EXCHANGE]))
+        for index in range(1, late[0, 0] + 1):
+            done = done and not (late[index, 0] == thread and 0 <= late[index, 2] < limit)
+        if done:
+            status[thread] = READY
+            progress = 1
+    return progress
 
 
 @helper
 def run_warp(
-    step, words, status, base, lanes, sequence, sites, collectives, block, counts, report, pending, queue
+    step, words, status, base, lanes, sequence, sites, collectives, block, counts, report, late, queue
 ):
     """Run a warp until all its lanes exited or wait for other warps. Returns progress as resolve_warp."""
     progress = 0
@@ -262,10 +285,8 @@ def run_warp(
                     address,
                 )
                 return -1
-            if code >= 0 and sites[code, KIND] == TENSOR_COPY:
-                if not queue_copy(
-                    pending, queue, words, thread, code, sites, collectives, block, counts, report
-                ):
+            if code >= 0 and sites[code, KIND] in (TENSOR_COPY, BULK_COPY):
+                if not queue_copy(late, queue, words, thread, code, sites, collectives, block, counts, report):
                     return -1
                 status[thread] = READY
             if code >= 0 and sites[code, KIND] == YIELD:
@@ -395,13 +416,14 @@ def run_block(step, words, status, block, sites, collectives, state, order, rand
     warp_sequence = np.empty(warps, np.int64)
     lane_sequence = np.empty(32, np.int64)
     arrivals = np.zeros(16, np.int64)
-    pending = np.zeros(1 + 2 * TENSOR_COPY_CAPACITY, np.int64)
-    queue = np.empty((TENSOR_COPY_CAPACITY, EXCHANGE + TENSOR_COPY_WORDS), np.uint32)
+    late = np.zeros((1 + LATE_CAPACITY, 3), np.int64)
+    queue = np.empty((LATE_CAPACITY, EXCHANGE + LATE_WORDS), np.uint32)
     status[:] = READY
     for thread in range(threads):
         words[thread, RESUME] = 0
         words[thread, COPY_COUNT] = 0
         words[thread, COPY_GROUP] = 0
+        words[thread, BULK_GROUP] = 0
     spins = 0
     while True:
         arrange(warp_sequence, order, random_state)
@@ -409,13 +431,13 @@ def run_block(step, words, status, block, sites, collectives, state, order, rand
         for index in range(warps):
             base = warp_sequence[index] * 32
             arrange(lane_sequence, order, random_state)
-            moved = run_warp(
+            resolved = run_warp(
                 step, words, status, base, min(np.int64(32), threads - base), lane_sequence, sites, collectives, block,
-                counts, report, pending, queue,
+                counts, report, late, queue,
             )
-            if moved < 0:
+            if resolved < 0:
                 return False
-            progress |= moved
+            progress |= resolved
         polling = False
         finished = True
         for thread in range(threads):
@@ -424,6 +446,9 @@ def run_block(step, words, status, block, sites, collectives, state, order, rand
                 polling = True
             finished = finished and status[thread] == EXITED
         if finished:
+            if late[0, 0]:
+                report_fault(report, COPY_AT_END, block, late[1, 0], sites[late[1, 1], LINE], 0)
+                return False
             if spins:
                 fetch_add(state.ctypes.data + 8 * BUSY, 1)
             return True
@@ -433,13 +458,14 @@ def run_block(step, words, status, block, sites, collectives, state, order, rand
         multiplied = release_warpgroups(words, status, sites, collectives, block, counts, report)
         if multiplied < 0:
             return False
-        copied = do_copies(
-            pending, queue, not (progress or opened or multiplied), order, random_state, sites, collectives, block,
-            counts, report,
+        moved = progress or opened or multiplied
+        copied = do_late_copy(
+            late, queue, not moved, order, random_state, sites, collectives, block, counts, report
         )
         if copied < 0:
             return False
-        if progress or opened or multiplied or copied:
+        waited = release_copy_waits(words, status, sites, late)
+        if moved or copied or waited:
             if spins:
                 fetch_add(state.ctypes.data + 8 * BUSY, 1)
             spins = 0

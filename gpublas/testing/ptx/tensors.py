@@ -1,7 +1,7 @@
-"""Tensor copies (TMA): a box of a tensor to shared memory, which an mbarrier then knows of. PTX ISA, "Tensors".
+"""Tensor copies (TMA): a box of a tensor to shared memory or back, done late as bulk.py says. PTX ISA, "Tensors".
 
-A copy is noticed when its instruction is executed, and done later: until then its destination holds NaN patterns, so
-that whoever does not wait for the mbarrier computes nonsense. Maps are those of tensormap.py.
+Maps are those of tensormap.py. A box lies densely in shared memory, the fastest axis first, but for chunks of 16 bytes
+that a swizzle exchanges.
 """
 
 from __future__ import annotations
@@ -10,92 +10,93 @@ import numpy as np
 from numba import carray
 
 from . import layout
-from .lanes import fault_at, signed, wide_word, word
+from .bulk import accessible, complete_bytes, count_sectors, fits, late_fault, poison, reads_shared
+from .lanes import signed, wide_word, word
 from .native import bytes_at, helper, words_at
-from .tensormap import ADDRESS, BOX, BYTES, EXTENTS, HEADER, MAGIC, STRIDES, WORDS
+from .tensormap import ADDRESS, ALIGNMENT, BOX, BYTES, EXTENTS, FILL_NAN, HEADER, MAGIC, STEP, STRIDES, WORDS
 
-_POISON = np.uint8(0xFF)
-_BIAS, _TRANSACTION, _PHASE = 1 << 21, 40, 1 << 62  # of an mbarrier's word, see mbarrier.update
-_COUNT, _EXPECTED = (1 << 20) - 1, 20
+_CHUNK = 16
 
 
 @helper
-def accessible(block, address, size):
-    """Whether the launch may touch these bytes."""
-    table = carray(words_at(block[layout.RANGES]), (block[layout.RANGE_COUNT], 2))
-    for row in range(block[layout.RANGE_COUNT]):
-        if table[row, 0] <= address and address + size <= table[row, 0] + table[row, 1]:
-            return True
-    return False
-
-
-@helper
-def tensor_copy(words, shared, block, rank, is_due, counts):
-    """Notice a copy, or do it; exchange words: addresses of the map, destination and mbarrier, then coordinates."""
-    address, target, barrier = wide_word(words, 0, 0), wide_word(words, 0, 2), wide_word(words, 0, 4)
-    if not accessible(block, address, BYTES):
-        return fault_at(layout.OUT_OF_BOUNDS, 0)
+def tensor_copy(words, shared, block, is_store, rank, checked, is_due, counts):
+    """Notice a copy, or do it; exchange words: addresses of the map, the box in shared memory and the mbarrier, then
+    coordinates."""
+    address, box, barrier = wide_word(words, 0, 0), wide_word(words, 0, 2), wide_word(words, 0, 4)
+    if checked and not accessible(block, address, BYTES):
+        return late_fault(words, layout.OUT_OF_BOUNDS, address)
+    if address % ALIGNMENT:
+        return late_fault(words, layout.MISALIGNED, address)
     description = carray(words_at(address), WORDS)
     if description[HEADER] >> 32 != MAGIC or description[HEADER] >> 16 & 0xFFFF != rank:
-        return fault_at(layout.NO_TENSOR_MAP, 0)
+        return late_fault(words, layout.NO_TENSOR_MAP, address)
     size = description[HEADER] >> 8 & 0xFF
-    rows, width = np.int64(1), description[BOX] * size
+    rows, width = np.int64(1), (description[BOX] & (1 << STEP) - 1) * size
     for axis in range(1, rank):
-        rows *= description[BOX + axis]
-    if target % 128 or barrier % 8:
-        return fault_at(layout.MISALIGNED, 0)
-    if not (target >= 0 and target + rows * width <= shared.size and barrier >= 0 and barrier + 8 <= shared.size):
-        return fault_at(layout.SHARED_OUT_OF_BOUNDS, 0)
+        rows *= description[BOX + axis] & (1 << STEP) - 1
+    if box % 128:
+        return late_fault(words, layout.MISALIGNED, box)
+    if not fits(shared, box, rows * width):
+        return late_fault(words, layout.SHARED_OUT_OF_BOUNDS, box)
+    if is_store:
+        if not reads_shared(words, shared, box, rows * width, is_due):
+            return late_fault(words, layout.CHANGED_SOURCE, box)
+    elif barrier % 8:
+        return late_fault(words, layout.MISALIGNED, barrier)
+    elif not fits(shared, barrier, 8):
+        return late_fault(words, layout.SHARED_OUT_OF_BOUNDS, barrier)
     if not is_due:
-        shared[target:target + rows * width] = _POISON
+        if not is_store:
+            poison(shared, box, rows * width)
         return np.int64(0)
     for row in range(rows):
-        if not copy_row(words, shared, block, description, rank, row, target + row * width, counts):
-            return fault_at(layout.OUT_OF_BOUNDS, 0)
-    complete_bytes(shared, barrier, rows * width)
+        outside = copy_row(words, shared, block, description, rank, row, box + row * width, is_store, checked,
+                           counts)
+        if outside:
+            return late_fault(words, layout.OUT_OF_BOUNDS, outside)
+    if not is_store:
+        complete_bytes(shared, barrier, rows * width)
     return np.int64(0)
 
 
 @helper
-def copy_row(words, shared, block, description, rank, row, target, counts):
-    """One row of the box along the fastest axis; False where the tensor is not memory of the launch."""
-    mode, size = description[HEADER] & 0xFF, description[HEADER] >> 8 & 0xFF
+def copy_row(words, shared, block, description, rank, row, place, is_store, checked, counts):
+    """One row of a box along the fastest axis; returns the address where the tensor is not memory of the launch."""
     start, rest, inside = description[ADDRESS], row, True
     for axis in range(1, rank):
-        place = signed(word(words, 0, 6 + axis)) + rest % description[BOX + axis]
-        rest //= description[BOX + axis]
-        inside = inside and 0 <= place < description[EXTENTS + axis]
-        start += place * description[STRIDES + axis - 1]
-    first = signed(word(words, 0, 6))
-    low, high = max(first, np.int64(0)), min(first + description[BOX], description[EXTENTS])
+        extent, step = description[BOX + axis] & (1 << STEP) - 1, description[BOX + axis] >> STEP
+        at = signed(word(words, 0, 6 + axis)) + rest % extent * step
+        rest //= extent
+        inside = inside and 0 <= at < description[EXTENTS + axis]
+        start += at * description[STRIDES + axis - 1]
+    first, size = signed(word(words, 0, 6)), description[HEADER] >> 8 & 0xFF
+    extent = description[BOX] & (1 << STEP) - 1
+    low, high = max(first, np.int64(0)), min(first + extent, description[EXTENTS])
     if not inside or low >= high:
         low = high = first
     if low < high:
-        if not accessible(block, start + low * size, (high - low) * size):
-            return False
-        counts[3] += 1
-        counts[4] += (start + high * size - 1 >> 5) - (start + low * size >> 5) + 1
-        counts[5] += ((high - low) * size + 31) // 32
-    source = bytes_at(start)
-    for byte in range(description[BOX] * size):
-        place = target + byte
-        if mode:  # chunks of 16 bytes change places within 8 rows
-            place ^= (place >> 7 & (np.int64(1) << 4 - mode) - 1) << 4
-        at = first * size + byte
-        shared[place] = source[at] if low * size <= at < high * size else np.uint8(0)
-    return True
+        if checked and not accessible(block, start + low * size, (high - low) * size):
+            return start + low * size
+        count_sectors(counts, start + low * size, (high - low) * size)
+    move_row(shared, start, first * size, low * size, high * size, extent * size, place, description[HEADER], is_store)
+    return np.int64(0)
 
 
 @helper
-def complete_bytes(shared, barrier, size):
-    """Tell an mbarrier that bytes have arrived, which may complete its phase."""
-    state = np.int64(0)
-    for byte in range(8):
-        state |= np.int64(shared[barrier + byte]) << 8 * byte
-    pending, expected = state & _COUNT, state >> _EXPECTED & _COUNT
-    left, phase = (state >> _TRANSACTION & 2 * _BIAS - 1) - size, state & _PHASE
-    if pending == 0 and left == _BIAS:
-        pending, phase = expected, phase ^ _PHASE
-    state = pending | expected << _EXPECTED | left << _TRANSACTION | phase
-    for byte in range(8):
-        shared[barrier + byte] = np.uint8(state >> 8 * byte & 0xFF)
+def move_row(shared, start, first, low, high, width, place, header, is_store):
+    """`width` bytes of a row at address `start`, from byte `first` on, of which those from low to high exist."""
+    mode, outside = header & 0xF, np.uint8(0xFF if header & FILL_NAN else 0)
+    memory = bytes_at(start)
+    for chunk in range(0, width, _CHUNK):
+        target = place + chunk
+        if mode:  # chunks change places within 8 rows
+            target ^= (target >> 7 & (np.int64(1) << 4 - mode) - 1) << 4
+        for byte in range(_CHUNK):
+            at = first + chunk + byte
+            if low <= at < high:
+                if is_store:
+                    memory[at] = shared[target + byte]
+                else:
+                    shared[target + byte] = memory[at]
+            elif not is_store:
+                shared[target + byte] = outside
