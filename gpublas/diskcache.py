@@ -39,15 +39,19 @@ def read(kind: str, name: str) -> bytes | None:
 
 def write(kind: str, name: str, content: bytes) -> None:
     """Store an entry. A folder that cannot be written to costs the next process time, never this one an error."""
-    target = folder() / kind / name
     with contextlib.suppress(OSError):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(content).digest() + content)
-            os.replace(temporary, target)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+        replace(folder() / kind / name, hashlib.sha256(content).digest() + content)
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Write a file, whose readers see the old one or the new one, whole. OSError where that cannot be done."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise

@@ -23,7 +23,6 @@ import dataclasses
 import json
 import os
 import re
-import tempfile
 import threading
 import warnings
 from collections.abc import Iterable, Mapping
@@ -32,6 +31,7 @@ from typing import Any, NamedTuple
 
 import platformdirs
 
+from . import diskcache
 from .cuda.gemm.config import FAMILIES, GemmConfig, MmaConfig, SimtConfig, SkinnyConfig, Tiles, WgmmaConfig
 from .cuda.gemm.select import KINDS, Work, candidates, heuristic, typical_multiprocessors
 from .errors import ArgumentError, UnsupportedError
@@ -243,15 +243,7 @@ def write(path: Path, device: Any, entries: Iterable[Entry]) -> None:
     head = {"library": __version__, "driver": _driver(device), "device": device.model}
     lines = "".join(f"{json.dumps(name)}: {json.dumps(value)}, " for name, value in head.items())
     text = "{" + lines + '"entries": [\n ' + ",\n ".join(rows) + "\n]}\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    diskcache.replace(path, text.encode())
 
 
 def _row(entry):

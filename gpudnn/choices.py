@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import re
-import tempfile
 import threading
 import warnings
 from collections import OrderedDict
@@ -209,15 +208,7 @@ def _write(path: Path, device: Any, entries: dict[Key, Results]) -> None:
     lines = ",\n ".join(json.dumps(_row(key, results)) for key, results in entries.items())
     head = {"library": __version__, "driver": _driver(device), "device": _model(device)}
     text = json.dumps(head)[:-1] + ', "entries": [\n ' + lines + "\n]}\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    diskcache.replace(path, text.encode())
 
 
 def _row(key: Key, results: Iterable[Measured]) -> dict[str, Any]:
