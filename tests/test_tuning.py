@@ -46,7 +46,7 @@ def works(*sizes, whole=False):
 def test_large_products_get_large_tiles_and_small_ones_small(multiprocessors):
     for work in works((8192, 8192, 8192), (16384, 4096, 4096)):
         assert chosen(work, multiprocessors) == GemmConfig(select.candidates(work)[0], 1), work
-    for work in works((1, 1, 1), (64, 64, 64), (200, 100, 300), (512, 512, 128)):
+    for work in works((1, 1, 1), (64, 64, 64), (200, 100, 300), (256, 512, 128)):
         assert chosen(work, multiprocessors) == GemmConfig(select.candidates(work)[-1], 1), work
 
 
