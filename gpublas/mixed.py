@@ -372,8 +372,7 @@ def _turned(array: Array) -> Array:
 
 
 def _chunked(array: Array) -> bool:
-    """Whether all matrices begin at multiples of 16 bytes, and go on at multiples of them but for a contiguous axis."""
-    steps = [abs(stride) for stride, extent in zip(array.strides, array.shape, strict=True) if extent > 1]
-    if array.dtype.itemsize in steps:
-        steps.remove(array.dtype.itemsize)
-    return not any(step % 16 for step in (array.pointer, *steps))
+    """Whether all matrices begin at multiples of 16 bytes, and go on at multiples of them but for their fast axis."""
+    *batch, first, second = (abs(stride) if extent > 1 else 0
+                             for stride, extent in zip(array.strides, array.shape, strict=True))
+    return not any(step % 16 for step in (array.pointer, max(first, second), *batch))

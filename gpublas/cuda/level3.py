@@ -199,8 +199,8 @@ def _skinny_launch(capability, choice, problem, a, b, c, given, epilogue, fused)
         bias, bias_step, aux, aux_row, aux_column = fused
         fused = bias, bias_step, aux, aux_column, aux_row
         if epilogue:
-            out, activation, axis, use = epilogue
-            epilogue = out, activation, {"row": "column", "column": "row", "": ""}[axis], use
+            out, activation, axis, use, *rest = epilogue
+            epilogue = out, activation, {"row": "column", "column": "row", "": ""}[axis], use, *rest
     kernel = build_gemm(choice, capability, epilogue)
     return Launch.of(kernel, choice.tiles(m, n) * batch.products, a, b, c, m, n, problem.k, a_row, a_column, b_row,
                      b_column, c_row, c_column, batch.a, batch.b, batch.c, batch.tables, *given,
